@@ -1,0 +1,138 @@
+// The C ABI of unified attention on Hopper: validates, selects a kernel, launches. No call synchronises or allocates.
+#include <cuda_runtime.h>
+
+#include "operators/attention/sm90/dispatch.h"
+#include "operators/attention/sm90/launch.h"
+
+namespace tik::attention::sm90 {
+
+// Until a fast kernel is part of the build, the simple one takes its calls: the same bits, later.
+#ifdef TIK_ATTENTION_WITHOUT_FULL
+int64_t full_workspace_bytes(tik_attention_shape const&, tik_attention_limits const&) { return 0; }
+cudaError_t launch_full(tik_attention_args const& args) { return launch_simple(args); }
+#endif
+#ifdef TIK_ATTENTION_WITHOUT_DECODE
+int64_t decode_workspace_bytes(tik_attention_shape const&, tik_attention_limits const&) { return 0; }
+cudaError_t launch_decode(tik_attention_args const& args) { return launch_simple(args); }
+#endif
+
+namespace {
+
+thread_local std::string last_error;
+
+tik_status refuse(Refusal refusal) {
+  last_error = std::move(refusal.sentence);
+  return refusal.status;
+}
+
+std::optional<Refusal> device_error(char const* doing, cudaError_t error) {
+  if (error == cudaSuccess) return std::nullopt;
+  return Refusal{TIK_DEVICE_ERROR, validation::sentence("CUDA failed ", doing, ": ", cudaGetErrorString(error), " (",
+                                                        cudaGetErrorName(error), ").")};
+}
+
+// The arithmetic of numerics.cuh was measured on compute capability 9.0 and holds nowhere else.
+std::optional<Refusal> check_device() {
+  int device = 0;
+  int major = 0;
+  int minor = 0;
+  if (auto bad = device_error("finding the current device", cudaGetDevice(&device))) return bad;
+  if (auto bad = device_error("reading the compute capability",
+                              cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device))) {
+    return bad;
+  }
+  if (auto bad = device_error("reading the compute capability",
+                              cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device))) {
+    return bad;
+  }
+  if (major == 9 && minor == 0) return std::nullopt;
+  return Refusal{
+      TIK_UNSUPPORTED,
+      validation::sentence("Device ", device, " has compute capability ", major, ".", minor,
+                           ", but this backend is for 9.0 (Hopper): its bits are measured there and would differ here. "
+                           "Select a Hopper device or another backend.")};
+}
+
+int64_t rounded(int64_t bytes) {
+  int64_t const alignment = workspace_alignment;
+  return (bytes + alignment - 1) / alignment * alignment;
+}
+
+bool may_decode(tik_attention_shape const& shape, tik_attention_limits const& limits) {
+  return int64_t{limits.query_length} * (shape.query_heads / shape.kv_heads) <= largest_decode_rows;
+}
+
+// The workspace holds a region for each kernel that calls within the limits can reach: a kernel keeps counters at zero between
+// its calls, so no other kernel may write there.
+struct Regions {
+  int64_t full;
+  int64_t decode;
+  int64_t bytes() const { return full + decode; }
+};
+
+Regions workspace_regions(tik_attention_shape const& shape, tik_attention_limits const& limits) {
+  return {rounded(full_workspace_bytes(shape, limits)),
+          may_decode(shape, limits) ? rounded(decode_workspace_bytes(shape, limits)) : 0};
+}
+
+int64_t workspace_bytes(tik_attention_shape const& shape, tik_attention_limits const& limits) {
+  return workspace_regions(shape, limits).bytes();
+}
+
+cudaError_t launch(Kernel kernel, tik_attention_args const& args) {
+  tik_attention_args call = args;
+  switch (kernel) {
+    case Kernel::simple:
+      return launch_simple(call);
+    case Kernel::full:
+      return launch_full(call);
+    case Kernel::decode:
+      call.workspace = static_cast<char*>(args.workspace) + workspace_regions(args.shape, args.limits).full;
+      return launch_decode(call);
+  }
+  return cudaErrorInvalidValue;
+}
+
+} // namespace
+
+Kernel select_kernel(Entry entry, tik_attention_shape const& shape, tik_attention_limits const& limits) {
+  if (entry == Entry::full) return Kernel::full;
+  return may_decode(shape, limits) ? Kernel::decode : Kernel::full;
+}
+
+tik_status run(Entry entry, tik_attention_args const* args, std::optional<Kernel> kernel) {
+  if (auto bad = validate_args(entry, args, workspace_bytes)) return refuse(*std::move(bad));
+  if (auto bad = check_device()) return refuse(*std::move(bad));
+  Kernel const selected = kernel.value_or(select_kernel(entry, args->shape, args->limits));
+  if (auto bad = device_error(function_name(entry), launch(selected, *args))) return refuse(*std::move(bad));
+  return TIK_OK;
+}
+
+} // namespace tik::attention::sm90
+
+using namespace tik::attention;
+
+extern "C" {
+
+int32_t tik_attention_abi_version(void) { return TIK_ATTENTION_ABI_VERSION; }
+
+int64_t tik_attention_workspace_bytes(tik_attention_shape const* shape, tik_attention_limits const* limits) {
+  if (shape == nullptr || limits == nullptr) {
+    sm90::refuse({TIK_INVALID_ARGUMENT, "shape or limits is NULL: tik_attention_workspace_bytes needs both."});
+    return -1;
+  }
+  auto bad = validate_shape(*shape);
+  if (!bad) bad = validate_limits(*limits);
+  if (!bad) return sm90::workspace_bytes(*shape, *limits);
+  sm90::refuse(*std::move(bad));
+  return -1;
+}
+
+tik_status tik_attention_full(tik_attention_args const* args) { return sm90::run(Entry::full, args); }
+
+tik_status tik_attention_extend(tik_attention_args const* args) { return sm90::run(Entry::extend, args); }
+
+tik_status tik_attention_decode(tik_attention_args const* args) { return sm90::run(Entry::decode, args); }
+
+char const* tik_attention_last_error(void) { return sm90::last_error.c_str(); }
+}
