@@ -1,0 +1,34 @@
+// What never bends: each rule is one function here, asked by the workflow before anything is recorded, whoever the agent is.
+#pragma once
+
+#include "src/agent/agent.h"
+#include "src/search/state.h"
+
+namespace tik::search {
+
+// Rule 1: a parent is verified and retained (frontier, or archived and since reactivated).
+Result<void> may_be_parents(State const& state, std::vector<ir::ImplementationId> const& parents);
+// The opportunity is pending and names at least one of the parents; a merge opportunity names both.
+Result<void> may_take(State const& state, ir::OpportunityId opportunity, std::vector<ir::ImplementationId> const& parents);
+// The action changes something, its words are complete (scope, effect, contradiction), its workloads exist.
+Result<void> action_is_complete(spec::Specification const& specification, agent::ActionDraft const& draft, ir::Difference const& difference);
+// Rule 2: verified, every workload measured, every limit met, strictly lower T.
+bool is_promoted(State const& state, ir::AuditEvent const& audit);
+// Every workload latency within max_slowdown of its fixed baseline.
+bool within_limits(spec::Specification const& specification, std::map<std::string, double> const& baseline_us, evaluator::Report const& report);
+// The root: verified, completely measured, within the limits.
+Result<void> may_start(spec::Specification const& specification, evaluator::Report const& root_report);
+// A decision's status fits its implementation: only verified ones are continued, merged, archived or reactivated; only archived ones are
+// reactivated; abandon needs repeated failures or contradicting evidence among its audits.
+Result<void> may_decide(State const& state, ir::Store const& store, ir::AuditId audit, agent::DecisionDraft const& draft);
+// An opportunity names verified implementations, existing audits, and existing workloads or entry points.
+Result<void> may_propose(State const& state, spec::Specification const& specification, ir::Store const& store, ir::Opportunity const& opportunity);
+// The form of an action, from the files it changed and their roles in the parent's and the offspring's manifests. The manifest itself
+// and files without a role count as shared.
+ir::ActionForm action_form(ir::Difference const& difference, spec::Manifest const& before, spec::Manifest const& after);
+
+enum class StopReason { patience, steps, seconds, tokens, no_opportunity, interrupted };
+std::string_view to_string(StopReason reason);
+std::optional<StopReason> should_stop(spec::Stopping const& stopping, State const& state, double elapsed_seconds);
+
+}  // namespace tik::search
