@@ -1,0 +1,49 @@
+# The two commands of the README are `make demo` and `make test`. Both install what is missing, build, and run.
+PRESET ?= release
+JOBS   ?= $(shell nproc)
+BUILD  := build/$(PRESET)
+SOURCES = $(shell git ls-files '*.h' '*.cpp' '*.cu' '*.cuh')
+
+.PHONY: help setup build demo test test-asan test-tsan bench format lint clean
+
+help:
+	@echo 'make demo       install what is missing, build, run the demo search on this CPU'
+	@echo 'make test       the same for all tests'
+	@echo 'make test-asan  the tests under AddressSanitizer and UndefinedBehaviorSanitizer; test-tsan: ThreadSanitizer'
+	@echo 'make bench      figures of the engine, one `name: value` a line'
+	@echo 'make format     clang-format;  make lint: clang-tidy and format check'
+	@echo 'PRESET=release|debug|cpu|asan|tsan   JOBS=N'
+
+setup:
+	@script/setup
+
+build: setup
+	@cmake --preset $(PRESET) --log-level=WARNING
+	@cmake --build $(BUILD) -j $(JOBS)
+
+demo: setup
+	@cmake --preset $(PRESET) --log-level=WARNING
+	@cmake --build $(BUILD) -j $(JOBS) --target tik
+	@script/demo.sh $(BUILD)/bin/tik
+
+test: build
+	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
+
+test-asan:
+	@$(MAKE) test PRESET=asan
+
+test-tsan:
+	@$(MAKE) test PRESET=tsan
+
+bench: build
+	@script/bench $(BUILD)
+
+format:
+	@clang-format -i $(SOURCES)
+
+lint:
+	@clang-format --dry-run --Werror $(SOURCES)
+	@script/lint $(BUILD)
+
+clean:
+	rm -rf build
