@@ -1,0 +1,171 @@
+// Launches the full-sequence kernel: full sequences and long chunks over a cache.
+//
+// A block of threads stays on its multiprocessor and takes work items (full_work.cuh) until none is left. One warp loads
+// (full_load.cuh), two groups of four warps compute (full_consume.cuh), all by the program of numerics.cuh.
+#include <cudaTypedefs.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "operators/attention/sm90/full_consume.cuh"
+#include "operators/attention/sm90/full_load.cuh"
+#include "operators/attention/sm90/launch.h"
+
+namespace tik::attention::sm90 {
+namespace {
+
+constexpr uint32_t producer_registers = 40;
+constexpr uint32_t consumer_registers = 232;
+
+template <int head_dim>
+__global__ void __launch_bounds__(full_threads, 1)
+    full_kernel(__grid_constant__ FullMaps const maps, __grid_constant__ FullParameters const parameters) {
+  extern __shared__ __align__(1024) unsigned char shared_bytes[];
+  auto& shared = *reinterpret_cast<FullShared<head_dim>*>(shared_bytes);
+  if (threadIdx.x == 0) shared.init_barriers();
+  __syncthreads();
+  ptx::wait_for_previous_launch();
+  ptx::allow_next_launch();
+  int const group = threadIdx.x / group_threads;
+  if (group == consumer_groups) {
+    ptx::give_up_registers<producer_registers>();
+    if (threadIdx.x / 32 == consumer_warps) produce<head_dim>(shared, maps, parameters);
+  } else {
+    ptx::take_registers<consumer_registers>();
+    consume<head_dim>(shared, parameters, group);
+  }
+}
+
+PFN_cuTensorMapEncodeTiled_v12000 find_tensor_map_encoder() {
+  void* function = nullptr;
+  cudaDriverEntryPointQueryResult found;
+  cudaError_t const error =
+      cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault, &found);
+  if (error != cudaSuccess || found != cudaDriverEntryPointSuccess) return nullptr;
+  return reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(function);
+}
+
+// A tensor [outer, heads, rows, head_dim] of bf16 with head_dim contiguous; strides in elements.
+struct TensorLayout {
+  tik_bf16 const* data;
+  int64_t rows;
+  int64_t row_stride;
+  int64_t heads;
+  int64_t head_stride;
+  int64_t outer;
+  int64_t outer_stride;
+};
+
+// The map whose boxes are 64 columns of `box_rows` rows. Nothing when the driver refuses.
+std::optional<CUtensorMap> encode_map(TensorLayout const& tensor, int head_dim, int box_rows) {
+  static auto const encode = find_tensor_map_encoder();
+  if (encode == nullptr) return std::nullopt;
+  CUtensorMap map;
+  // The stride of a dimension of one element is never used, but must be valid.
+  auto const stride_bytes = [](int64_t size, int64_t stride) -> cuuint64_t { return size > 1 ? 2 * stride : 16; };
+  cuuint64_t const sizes[4] = {static_cast<cuuint64_t>(head_dim), static_cast<cuuint64_t>(tensor.rows),
+                               static_cast<cuuint64_t>(tensor.heads), static_cast<cuuint64_t>(tensor.outer)};
+  cuuint64_t const strides[3] = {stride_bytes(tensor.rows, tensor.row_stride), stride_bytes(tensor.heads, tensor.head_stride),
+                                 stride_bytes(tensor.outer, tensor.outer_stride)};
+  cuuint32_t const box[4] = {64, static_cast<cuuint32_t>(box_rows), 1, 1};
+  cuuint32_t const element_strides[4] = {1, 1, 1, 1};
+  CUresult const result = encode(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 4, const_cast<tik_bf16*>(tensor.data), sizes, strides,
+                                 box, element_strides, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                                 CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  if (result != CUDA_SUCCESS) return std::nullopt;
+  return map;
+}
+
+std::optional<RowMaps> encode_row_maps(TensorLayout const& tensor, int head_dim, int large_rows) {
+  int const medium_rows = std::max(large_rows / 8, 1);
+  auto const large = encode_map(tensor, head_dim, large_rows);
+  auto const medium = encode_map(tensor, head_dim, medium_rows);
+  auto const single = encode_map(tensor, head_dim, 1);
+  if (!large || !medium || !single) return std::nullopt;
+  return RowMaps{*large, *medium, *single, large_rows, medium_rows};
+}
+
+TensorLayout kv_layout(tik_attention_args const& args, tik_bf16 const* data) {
+  tik_kv_view const& kv = args.kv;
+  TensorLayout layout{data, 0, kv.token_stride, args.shape.kv_heads, kv.head_stride, 1, 0};
+  switch (kv.layout) {
+    case TIK_KV_PACKED:
+      layout.rows = args.limits.query_tokens;
+      break;
+    case TIK_KV_CONTIGUOUS:
+      layout.rows = args.limits.kv_length;
+      layout.outer = args.batch;
+      layout.outer_stride = kv.sequence_stride;
+      break;
+    case TIK_KV_PAGED:
+      layout.rows = kv.page_size;
+      layout.outer = kv.page_count;
+      layout.outer_stride = kv.page_stride;
+      break;
+  }
+  return layout;
+}
+
+// Rows of the largest box: a power of two that divides the tile and never straddles a page.
+int largest_box(tik_kv_view const& kv) {
+  if (kv.layout != TIK_KV_PAGED) return tile_keys;
+  return std::min(kv.page_size & -kv.page_size, tile_keys);
+}
+
+std::optional<FullMaps> encode_maps(tik_attention_args const& args) {
+  int const head_dim = args.shape.head_dim;
+  TensorLayout const queries{
+      args.queries, args.limits.query_tokens, args.query_token_stride, args.shape.query_heads, args.query_head_stride, 1, 0};
+  auto const query_maps = encode_row_maps(queries, head_dim, block_rows);
+  auto const key_maps = encode_row_maps(kv_layout(args, args.kv.keys), head_dim, largest_box(args.kv));
+  auto const value_maps = encode_row_maps(kv_layout(args, args.kv.values), head_dim, largest_box(args.kv));
+  if (!query_maps || !key_maps || !value_maps) return std::nullopt;
+  return FullMaps{*query_maps, *key_maps, *value_maps};
+}
+
+// As many blocks as the chip holds, or as there can be items: a chunk of n rows touches at most (n + 254) / 128 blocks of
+// positions.
+cudaError_t choose_grid(tik_attention_args const& args, int& blocks) {
+  int device = 0;
+  int multiprocessors = 0;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error == cudaSuccess) error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+  int64_t const row_blocks = args.limits.query_tokens / block_rows + 2ll * args.batch;
+  blocks = static_cast<int>(std::min<int64_t>(multiprocessors, row_blocks * args.shape.query_heads));
+  return error;
+}
+
+template <int head_dim>
+cudaError_t launch(FullMaps const& maps, FullParameters const& parameters, int blocks) {
+  auto* const kernel = full_kernel<head_dim>;
+  int const shared_bytes = sizeof(FullShared<head_dim>);
+  cudaError_t const error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
+  if (error != cudaSuccess) return error;
+  cudaLaunchAttribute overlap{};
+  overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  overlap.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(blocks);
+  config.blockDim = dim3(full_threads);
+  config.dynamicSmemBytes = shared_bytes;
+  config.stream = static_cast<cudaStream_t>(parameters.args.stream);
+  config.attrs = &overlap;
+  config.numAttrs = 1;
+  return cudaLaunchKernelEx(&config, kernel, maps, parameters);
+}
+
+} // namespace
+
+int64_t full_workspace_bytes(tik_attention_shape const&, tik_attention_limits const&) { return 2 * sizeof(int); }
+
+cudaError_t launch_full(tik_attention_args const& args) {
+  auto const maps = encode_maps(args);
+  if (!maps) return cudaErrorInvalidValue;
+  int blocks = 0;
+  if (cudaError_t const error = choose_grid(args, blocks); error != cudaSuccess) return error;
+  auto* const counters = static_cast<int*>(args.workspace);
+  FullParameters const parameters{args, scale_log2(args.shape.softmax_scale), counters, counters + 1};
+  return args.shape.head_dim == 64 ? launch<64>(*maps, parameters, blocks) : launch<128>(*maps, parameters, blocks);
+}
+
+} // namespace tik::attention::sm90

@@ -1,0 +1,152 @@
+// The producer's half of the full-sequence kernel: one warp that brings queries, keys and values into shared memory by TMA.
+// Nothing past the end of a sequence is ever read: whole tiles come as one box, the rest of a tile in smaller ones.
+#pragma once
+
+#include "operators/attention/sm90/full_ptx.cuh"
+#include "operators/attention/sm90/full_shared.cuh"
+#include "operators/attention/sm90/full_work.cuh"
+
+namespace tik::attention::sm90 {
+
+// The maps of one tensor [outer, heads, rows, head_dim] by the rows a box has. Each count divides the one before it, and a box
+// of large_rows never straddles two pages.
+struct RowMaps {
+  CUtensorMap large;
+  CUtensorMap medium;
+  CUtensorMap single;
+  int large_rows;
+  int medium_rows;
+};
+
+struct FullMaps {
+  RowMaps queries;
+  RowMaps keys;
+  RowMaps values;
+};
+
+// Where a row of a sequence lies in its tensor.
+struct TensorRow {
+  int row;
+  int outer; // page or sequence
+};
+
+__device__ __forceinline__ TensorRow locate_key(tik_kv_view const& kv, WorkItem const& item, int token) {
+  if (kv.layout == TIK_KV_PACKED) return {item.first_row + token, 0};
+  if (kv.layout == TIK_KV_CONTIGUOUS) return {token, item.sequence};
+  int const entry = token / kv.page_size;
+  return {token - entry * kv.page_size, kv.page_table[int64_t{item.sequence} * kv.page_table_stride + entry]};
+}
+
+// Copies `rows` rows to rows 0.. of `destination` [head_dim / 64][tile_rows][64]; the lanes share the boxes. locate(i) says
+// where row i lies.
+template <int head_dim, int tile_rows, typename Locate>
+__device__ __forceinline__ void load_rows(Bf16* destination, RowMaps const& maps, uint64_t& barrier, int rows, int head,
+                                          int lane, Locate locate) {
+  int const large = rows / maps.large_rows;
+  int const after_large = rows - large * maps.large_rows;
+  int const medium = after_large / maps.medium_rows;
+  int const single = after_large - medium * maps.medium_rows;
+#pragma unroll 1
+  for (int box = lane; box < large + medium + single; box += 32) {
+    CUtensorMap const* map = &maps.large;
+    int row = box * maps.large_rows;
+    if (box >= large + medium) {
+      map = &maps.single;
+      row = rows - single + (box - large - medium);
+    } else if (box >= large) {
+      map = &maps.medium;
+      row = large * maps.large_rows + (box - large) * maps.medium_rows;
+    }
+    TensorRow const source = locate(row);
+#pragma unroll
+    for (int column = 0; column < head_dim; column += 64) {
+      ptx::load_box(destination + (column * tile_rows + row * 64), *map, barrier, column, source.row, head, source.outer);
+    }
+  }
+}
+
+// Values past the end of a sequence become zeros: their weights are zero, and zero times whatever was there may be NaN.
+template <int head_dim>
+__device__ __forceinline__ void clear_rows(Bf16* tile, int first_row, int lane) {
+#pragma unroll 1
+  for (int half = 0; half < head_dim / 64; ++half) {
+    auto* const chunks = reinterpret_cast<uint4*>(tile + half * tile_keys * 64);
+#pragma unroll 1
+    for (int chunk = first_row * 8 + lane; chunk < tile_keys * 8; chunk += 32) chunks[chunk] = make_uint4(0, 0, 0, 0);
+  }
+  ptx::fence_shared_for_async();
+  __syncwarp();
+}
+
+// The whole life of the producer warp: takes items until none is left and keeps the stages full.
+template <int head_dim>
+__device__ __forceinline__ void produce(FullShared<head_dim>& shared, FullMaps const& maps, FullParameters const& parameters) {
+  using Shared = FullShared<head_dim>;
+  constexpr uint32_t row_bytes = head_dim * sizeof(Bf16);
+  tik_attention_args const& args = parameters.args;
+  int const lane = threadIdx.x % 32;
+  int const ratio = args.shape.query_heads / args.shape.kv_heads;
+  Pipe<Shared::stages> key_pipe;
+  Pipe<Shared::stages> value_pipe;
+  Pipe<1> query_pipe;
+
+  WorkFinder finder(args, lane);
+  WorkItem item = finder.find(blockIdx.x);
+  while (item.sequence >= 0) {
+    int next = 0;
+    if (lane == 0) next = atomicAdd(parameters.next_item, 1);
+    int const tiles = item.block + 1;
+    int const kv_head = item.query_head / ratio;
+    auto const locate = [&](int token) { return locate_key(args.kv, item, token); };
+    auto const load_keys = [&](int tile) {
+      int const rows = min(tile_keys, item.length - tile * tile_keys);
+      uint64_t& full = shared.keys_full[key_pipe.stage];
+      ptx::wait(shared.keys_empty[key_pipe.stage], key_pipe.parity ^ 1);
+      if (lane == 0) ptx::arrive_expect_bytes(full, rows * row_bytes);
+      load_rows<head_dim, tile_keys>(shared.keys[key_pipe.stage], maps.keys, full, rows, kv_head, lane,
+                                     [&](int row) { return locate(tile * tile_keys + row); });
+      key_pipe.advance();
+    };
+    auto const load_values = [&](int tile) {
+      int const rows = min(tile_keys, item.length - tile * tile_keys);
+      uint64_t& full = shared.values_full[value_pipe.stage];
+      ptx::wait(shared.values_empty[value_pipe.stage], value_pipe.parity ^ 1);
+      if (rows < tile_keys) clear_rows<head_dim>(shared.values[value_pipe.stage], rows, lane);
+      if (lane == 0) ptx::arrive_expect_bytes(full, rows * row_bytes);
+      load_rows<head_dim, tile_keys>(shared.values[value_pipe.stage], maps.values, full, rows, kv_head, lane,
+                                     [&](int row) { return locate(tile * tile_keys + row); });
+      value_pipe.advance();
+    };
+
+    load_keys(0);
+    ptx::wait(shared.queries_empty, query_pipe.parity ^ 1);
+    int const begin = max(item.first_position - item.block * block_rows, 0);
+    int const end = min(block_rows, item.length - item.block * block_rows);
+    if (lane == 0) {
+      shared.item = item;
+      ptx::arrive_expect_bytes(shared.queries_full, (end - begin) * row_bytes);
+    }
+    load_rows<head_dim, block_rows>(shared.queries + begin * 64, maps.queries, shared.queries_full, end - begin,
+                                    item.query_head, lane, [&](int row) {
+                                      return TensorRow{item.first_row + item.block * block_rows + begin + row, 0};
+                                    });
+    query_pipe.advance();
+    for (int tile = 0; tile < tiles; ++tile) {
+      if (tile + 1 < tiles) load_keys(tile + 1);
+      load_values(tile);
+    }
+    item = finder.find(gridDim.x + __shfl_sync(~0u, next, 0));
+  }
+
+  if (lane != 0) return;
+  ptx::wait(shared.queries_empty, query_pipe.parity ^ 1);
+  shared.item.sequence = -1;
+  ptx::arrive(shared.queries_full);
+  __threadfence();
+  if (atomicAdd(parameters.finished_blocks, 1) == gridDim.x - 1) {
+    *parameters.next_item = 0;
+    *parameters.finished_blocks = 0;
+  }
+}
+
+} // namespace tik::attention::sm90

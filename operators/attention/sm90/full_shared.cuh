@@ -1,0 +1,66 @@
+// What the warp groups of the full-sequence kernel share: the layout of shared memory, its barriers, and how a ring is walked.
+#pragma once
+
+#include <cuda_bf16.h>
+
+#include "operators/attention/sm90/full_ptx.cuh"
+#include "operators/attention/sm90/full_work.cuh"
+#include "operators/attention/sm90/numerics.cuh"
+
+namespace tik::attention::sm90 {
+
+using Bf16 = __nv_bfloat16;
+
+inline constexpr int consumer_groups = 2;
+inline constexpr int group_threads = 128;
+inline constexpr int group_rows = block_rows / consumer_groups; // 64: the rows of a wgmma
+inline constexpr int consumer_warps = consumer_groups * group_threads / 32;
+inline constexpr int full_threads = (consumer_groups + 1) * group_threads;
+static_assert(block_rows == tile_keys, "the last tile of an item is the one that the mask cuts");
+
+// A place in a ring of stages and the parity that a full barrier shows when the stage has been filled for this round.
+template <int stages>
+struct Pipe {
+  int stage = 0;
+  uint32_t parity = 0;
+
+  __device__ __forceinline__ void advance() {
+    if (++stage == stages) {
+      stage = 0;
+      parity ^= 1;
+    }
+  }
+};
+
+// Tiles are [head_dim / 64][rows][64], each row of 64 swizzled by 128 bytes as TMA writes and wgmma reads it.
+template <int head_dim>
+struct alignas(1024) FullShared {
+  static constexpr int stages = 2;
+
+  Bf16 queries[block_rows * head_dim];
+  Bf16 keys[stages][tile_keys * head_dim];
+  Bf16 values[stages][tile_keys * head_dim];
+  float4 total[consumer_groups][head_dim / 8][group_threads]; // the folded parts; each thread has its own column
+
+  uint64_t queries_full;
+  uint64_t queries_empty;
+  uint64_t keys_full[stages];
+  uint64_t keys_empty[stages];
+  uint64_t values_full[stages];
+  uint64_t values_empty[stages];
+  WorkItem item; // valid while queries_full is complete and queries_empty is not
+
+  __device__ void init_barriers() {
+    ptx::init_barrier(queries_full, 1);
+    ptx::init_barrier(queries_empty, consumer_warps);
+    for (int stage = 0; stage < stages; ++stage) {
+      ptx::init_barrier(keys_full[stage], 1);
+      ptx::init_barrier(keys_empty[stage], consumer_warps);
+      ptx::init_barrier(values_full[stage], 1);
+      ptx::init_barrier(values_empty[stage], consumer_warps);
+    }
+    ptx::fence_barrier_init();
+  }
+};
+
+} // namespace tik::attention::sm90
