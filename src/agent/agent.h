@@ -62,10 +62,11 @@ class Agent {
  public:
   virtual ~Agent() = default;
   virtual std::string name() const = 0;
-  // Chooses a pending opportunity and parents, edits a checked-out copy. Empty: no opportunity worth acting on (the search ends).
+  // Chooses a pending opportunity and parents, edits a checked-out copy. Empty: no opportunity worth acting on (the search
+  // ends).
   virtual Result<std::optional<ActionDraft>> act(View const& view, Workspace& workspace) = 0;
   // Reads an audit (the root's first) and decides about branches, with follow-up opportunities.
   virtual Result<ManagementDraft> manage(View const& view, ir::AuditId audit) = 0;
 };
 
-}  // namespace tik::agent
+} // namespace tik::agent

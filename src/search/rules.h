@@ -11,24 +11,37 @@ Result<void> may_be_parents(State const& state, std::vector<ir::ImplementationId
 // The opportunity is pending and names at least one of the parents; a merge opportunity names both.
 Result<void> may_take(State const& state, ir::OpportunityId opportunity, std::vector<ir::ImplementationId> const& parents);
 // The action changes something, its words are complete (scope, effect, contradiction), its workloads exist.
-Result<void> action_is_complete(spec::Specification const& specification, agent::ActionDraft const& draft, ir::Difference const& difference);
+Result<void> action_is_complete(spec::Specification const& specification, agent::ActionDraft const& draft,
+                                ir::Difference const& difference);
 // Rule 2: verified, every workload measured, every limit met, strictly lower T.
 bool is_promoted(State const& state, ir::AuditEvent const& audit);
 // Every workload latency within max_slowdown of its fixed baseline.
-bool within_limits(spec::Specification const& specification, std::map<std::string, double> const& baseline_us, evaluator::Report const& report);
+bool within_limits(spec::Specification const& specification, std::map<std::string, double> const& baseline_us,
+                   evaluator::Report const& report);
 // The root: verified, completely measured, within the limits.
 Result<void> may_start(spec::Specification const& specification, evaluator::Report const& root_report);
-// A decision's status fits its implementation: only verified ones are continued, merged, archived or reactivated; only archived ones are
-// reactivated; abandon needs repeated failures or contradicting evidence among its audits.
-Result<void> may_decide(State const& state, ir::Store const& store, ir::AuditId audit, agent::DecisionDraft const& draft);
-// An opportunity names verified implementations, existing audits, and existing workloads or entry points.
-Result<void> may_propose(State const& state, spec::Specification const& specification, ir::Store const& store, ir::Opportunity const& opportunity);
-// The form of an action, from the files it changed and their roles in the parent's and the offspring's manifests. The manifest itself
-// and files without a role count as shared.
+// The first decision on an audit is about the audited offspring, or about a parent of it when it failed.
+Result<void> leads(State const& state, ir::AuditId audit, agent::DecisionDraft const& draft);
+// A decision has words and existing evidence, and its status fits its implementation: only verified ones are continued, merged,
+// archived or reactivated; only archived ones are reactivated; an abandoned branch stays abandoned.
+Result<void> may_decide(State const& state, ir::AuditId audit, agent::DecisionDraft const& draft);
+// Abandon needs repeated failures, or an attempt that was measured and did not pay, among the audited implementations that the
+// decision names and that are attempts on this branch: itself, offspring of it, or offspring of a parent of it.
+Result<void> may_abandon(State const& state, ir::ImplementationId branch, std::set<ir::ImplementationId> const& audited);
+// An opportunity names a mechanism, verified implementations, existing audits, and existing workloads or entry points; a merge
+// names two implementations, a reactivation an archived one.
+Result<void> may_propose(State const& state, spec::Specification const& specification, ir::Opportunity const& opportunity);
+// The form of an action, from the files it changed and their roles in the parent's and the offspring's manifests. The manifest
+// itself and files without a role count as shared.
 ir::ActionForm action_form(ir::Difference const& difference, spec::Manifest const& before, spec::Manifest const& after);
 
+// "file:first-last" of every changed range, and the bare file name where a file was removed.
+std::vector<std::string> changed_regions(ir::Difference const& difference);
+
+// Why a run ended. no_opportunity: the agent found none worth acting on; interrupted: the caller asked for it.
 enum class StopReason { patience, steps, seconds, tokens, no_opportunity, interrupted };
 std::string_view to_string(StopReason reason);
+// The first of patience, steps, seconds and tokens whose limit is reached; seconds as Search::run counts them.
 std::optional<StopReason> should_stop(spec::Stopping const& stopping, State const& state, double elapsed_seconds);
 
-}  // namespace tik::search
+} // namespace tik::search

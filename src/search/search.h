@@ -28,7 +28,9 @@ class Observer {
   virtual void decided(ir::LineageDecision const& decision) = 0;
 };
 
-struct StepTimes { double agent_seconds = 0, build_and_run_seconds = 0, total_seconds = 0; }; // overhead = total - agent - build_and_run
+struct StepTimes {
+  double agent_seconds = 0, build_and_run_seconds = 0, total_seconds = 0;
+}; // overhead = total - agent - build_and_run
 
 class Search {
  public:
@@ -48,13 +50,17 @@ class Search {
   ir::SourceRepository const& sources() const;
   agent::View view() const;
 
-  // Steps until a stopping rule holds; finishes first what a crash left half done. Limits on seconds count the time of all runs.
+  // Steps until a stopping rule holds; finishes first what a crash left half done. Limits on seconds count the time of all
+  // runs.
   Result<StopReason> run(agent::Agent& agent, Observer& observer, std::atomic<bool> const& cancel);
 
   // The single steps, also for step commands. Each records completely or not at all.
-  Result<std::pair<ir::Action, ir::Implementation>> record_action(agent::ActionDraft const& draft, std::filesystem::path const& folder, std::string const& agent_name);
+  Result<std::pair<ir::Action, ir::Implementation>> record_action(agent::ActionDraft const& draft,
+                                                                  std::filesystem::path const& folder,
+                                                                  std::string const& agent_name);
   Result<ir::Audit> audit(ir::ImplementationId implementation, Observer* observer, std::atomic<bool> const* cancel);
-  Result<std::vector<ir::LineageDecision>> record_management(agent::ManagementDraft const& draft, ir::AuditId audit, std::string const& agent_name);
+  Result<std::vector<ir::LineageDecision>> record_management(agent::ManagementDraft const& draft, ir::AuditId audit,
+                                                             std::string const& agent_name);
   Result<ir::Opportunity> propose(ir::Opportunity opportunity);
   Result<ir::Withdrawal> withdraw(ir::Withdrawal withdrawal);
 
@@ -66,4 +72,4 @@ class Search {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace tik::search
+} // namespace tik::search
