@@ -1,0 +1,82 @@
+// `tik evaluate`: the evaluator alone, without a search.
+#include <fmt/format.h>
+
+#include "src/cli/commands.h"
+#include "src/cli/interrupt.h"
+#include "src/cli/progress.h"
+#include "src/cli/report_text.h"
+#include "src/cli/scratch.h"
+#include "src/evaluator/evaluator.h"
+#include "src/report/format.h"
+
+namespace tik::cli {
+namespace {
+
+Result<void> is_folder(std::filesystem::path const& folder, std::string_view what) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(folder, ignored)) return {};
+  return input_error(fmt::format("{}: not a folder. {} is a folder with {}.", folder.string(), what, spec::manifest_file));
+}
+
+Result<evaluator::Report> evaluate(evaluator::Request request, Console const& console, std::string const& what) {
+  StageLine line(console, what);
+  request.progress = [&](std::string_view stage, double fraction) { line.stage(stage, fraction); };
+  request.cancel = &Interrupt::flag();
+  Result<evaluator::Report> report = evaluator::evaluate(request);
+  line.finish();
+  return report;
+}
+
+// Evaluated alone first: what the candidate is measured against must be verified, and its latencies be known.
+Result<std::map<std::string, double>> incumbent_latencies(evaluator::Request const& base,
+                                                          std::filesystem::path const& incumbent, Console const& console) {
+  evaluator::Request request = base;
+  request.source = incumbent;
+  TIK_TRY(evaluator::Report const report, evaluate(std::move(request), console, "evaluating the incumbent"));
+  if (!report.verified() || !report.measured(base.specification))
+    return input_error(
+        fmt::format("{}: the incumbent is not verified and completely measured, so nothing can be measured against it. `tik "
+                    "evaluate` on it shows why.",
+                    incumbent.string()));
+  std::map<std::string, double> latencies;
+  for (evaluator::WorkloadMeasurement const& workload : report.workloads) latencies[workload.id] = workload.latency_us;
+  return latencies;
+}
+
+} // namespace
+
+Result<int> execute(Evaluate const& options, Console const& console) {
+  TIK_TRY(spec::Specification const specification, spec::load_specification(options.specification));
+  TIK_CHECK(is_folder(options.source, "An implementation"));
+  if (!options.incumbent.empty()) TIK_CHECK(is_folder(options.incumbent, "The incumbent"));
+  TIK_TRY(ScratchFolder const scratch, ScratchFolder::create());
+  std::filesystem::path const cache = scratch.path() / "cache", work = scratch.path() / "work";
+  std::filesystem::create_directories(cache);
+  std::filesystem::create_directories(work);
+
+  Interrupt const interrupt;
+  evaluator::Request request{.specification = specification,
+                             .seal = spec::seal(specification),
+                             .source = options.source,
+                             .incumbent = std::nullopt,
+                             .incumbent_latency_us = {},
+                             .scratch = work,
+                             .build_cache = cache,
+                             .progress = {},
+                             .cancel = nullptr};
+  if (!options.incumbent.empty()) {
+    TIK_TRY(request.incumbent_latency_us, incumbent_latencies(request, options.incumbent, console));
+    request.incumbent = options.incumbent;
+  }
+  TIK_TRY(evaluator::Report const report, evaluate(request, console, "evaluating"));
+  if (options.json) {
+    print_json(evaluator::to_json(report));
+  } else {
+    print(report_text(report, console));
+    if (std::optional<double> const total = report.total_us(specification))
+      print(fmt::format("T {}\n", report::latency(*total)));
+  }
+  return report.verified() ? 0 : 1;
+}
+
+} // namespace tik::cli

@@ -1,0 +1,35 @@
+// `tik new`: initialization.
+#include <fmt/format.h>
+
+#include "src/cli/commands.h"
+#include "src/cli/interrupt.h"
+#include "src/cli/progress.h"
+#include "src/report/format.h"
+
+namespace tik::cli {
+
+Result<int> execute(New const& options, Console const& console) {
+  std::filesystem::path root = options.root;
+  if (root.empty()) {
+    TIK_TRY(spec::Specification const specification, spec::load_specification(options.specification));
+    if (specification.root.empty())
+      return input_error(fmt::format("{}: the specification names no root implementation. Give one with --root.",
+                                     options.specification.string()));
+    root = options.specification.parent_path() / specification.root;
+  }
+  Interrupt const interrupt;
+  StageLine line(console, "auditing the root");
+  Result<search::Search> created =
+      search::Search::create(options.folder, options.specification, root, &line, &Interrupt::flag());
+  line.finish();
+  if (!created) return tl::unexpected(std::move(created.error()));
+
+  search::State const& state = created->state();
+  print(fmt::format("{} is ready: {} is verified, T = {} over {}.\n", options.folder.string(),
+                    state.root ? to_string(*state.root) : "the root", report::latency(state.root_total_us),
+                    report::count(static_cast<std::int64_t>(created->specification().workloads.size()), "workload")));
+  print(fmt::format("Sealed under {}.\nNext: tik run {}\n", created->identity().seal, options.folder.string()));
+  return 0;
+}
+
+} // namespace tik::cli

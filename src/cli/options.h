@@ -1,0 +1,108 @@
+// What the command line asked for, as plain values: one struct a command.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace tik::cli {
+
+// Every command that works on a search names its folder the same way: as the argument, with -C, or in TIK_DIR; else the current
+// folder.
+struct OnSearch {
+  std::filesystem::path search = ".";
+};
+
+struct New {
+  std::filesystem::path folder, specification;
+  std::filesystem::path root; // empty: what the specification names
+};
+struct Run : OnSearch {
+  std::string agent = "builtin";
+  std::uint64_t seed = 1;
+  int steps = 0;      // of this run; 0: no limit of its own
+  double seconds = 0; // of this run; 0: no limit of its own
+};
+struct Status : OnSearch {
+  bool json = false;
+};
+struct Log : OnSearch {
+  bool json = false;
+  std::size_t limit = 50; // 0: all
+};
+struct Show : OnSearch {
+  std::string id;
+  bool json = false;
+};
+struct Diff : OnSearch {
+  std::string from, to;
+  bool evidence = false;
+};
+struct Best : OnSearch {
+  std::filesystem::path export_to; // empty: only say which
+  bool json = false;
+};
+struct Evaluate {
+  std::filesystem::path specification, source;
+  std::filesystem::path incumbent; // empty: none
+  bool json = false;
+};
+struct Report : OnSearch {
+  std::filesystem::path out; // empty: SEARCH/report
+};
+struct OpportunityList : OnSearch {
+  bool all = false, json = false;
+};
+struct OpportunityAdd : OnSearch {
+  std::string mechanism, kind = "change", note;
+  std::vector<std::string> workloads, entry_points, evidence, implementations;
+  bool json = false;
+};
+struct OpportunityWithdraw : OnSearch {
+  std::string id, reason;
+};
+struct ActBegin : OnSearch {
+  std::string opportunity;
+  std::vector<std::string> parents;
+  std::filesystem::path folder;
+};
+struct ActSubmit : OnSearch {
+  std::filesystem::path folder;
+  std::string agent = "person";
+  bool json = false;
+};
+struct Audit : OnSearch {
+  std::string implementation; // empty: the one that waits for its audit
+  bool json = false;
+};
+struct Decide : OnSearch {
+  std::string audit;
+  std::filesystem::path file; // a decision file; empty: the words below
+  std::string implementation, status, interpretation, reason, agent = "person";
+  std::vector<std::string> evidence;
+  bool json = false;
+};
+struct Verify : OnSearch {
+  bool json = false;
+};
+struct Doctor {
+  bool json = false;
+};
+struct Export : OnSearch {
+  std::filesystem::path out;
+};
+struct Import {
+  std::filesystem::path from, folder;
+};
+struct Completion {
+  std::string shell;
+};
+
+using Command =
+    std::variant<New, Run, Status, Log, Show, Diff, Best, Evaluate, Report, OpportunityList, OpportunityAdd,
+                 OpportunityWithdraw, ActBegin, ActSubmit, Audit, Decide, Verify, Doctor, Export, Import, Completion>;
+
+} // namespace tik::cli

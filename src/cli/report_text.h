@@ -1,0 +1,21 @@
+// An evaluator report as text for a person.
+#pragma once
+
+#include <string>
+
+#include "src/cli/console.h"
+#include "src/evaluator/report.h"
+
+namespace tik::cli {
+
+// Verdict, stages, details of the failed one, latencies by workload, evidence in summary, protections.
+std::string report_text(evaluator::Report const& report, Console const& console);
+
+// Two reports side by side: outcomes, latencies, and every evidence value that differs. The names head the columns.
+std::string comparison_text(std::string const& left_name, evaluator::Report const& left, std::string const& right_name,
+                            evaluator::Report const& right, Console const& console);
+
+// JSON as "path: value" pairs in order, one a scalar; long text is cut to its last lines.
+std::vector<std::pair<std::string, std::string>> flatten(nlohmann::ordered_json const& json);
+
+} // namespace tik::cli

@@ -1,0 +1,107 @@
+// `tik run`: the workflow with an agent, watched.
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "src/agent/builtin.h"
+#include "src/cli/commands.h"
+#include "src/cli/interrupt.h"
+#include "src/cli/progress.h"
+#include "src/report/format.h"
+#include "src/report/report.h"
+
+namespace tik::cli {
+namespace {
+
+// An agent that acts no more once this run's own limit is reached, so that a step under way is finished first.
+class LimitedAgent : public agent::Agent {
+ public:
+  LimitedAgent(std::unique_ptr<agent::Agent> inner, Run const& options)
+      : inner_(std::move(inner)),
+        steps_(options.steps),
+        seconds_(options.seconds),
+        started_(std::chrono::steady_clock::now()) {}
+
+  std::string name() const override { return inner_->name(); }
+
+  Result<std::optional<agent::ActionDraft>> act(agent::View const& view, agent::Workspace& workspace) override {
+    double const elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
+    if (steps_ > 0 && acted_ >= steps_) reached_ = fmt::format("the {} of this run are done", report::count(steps_, "step"));
+    if (seconds_ > 0 && elapsed >= seconds_) reached_ = fmt::format("the {:g} seconds of this run are over", seconds_);
+    if (!reached_.empty()) return std::nullopt;
+    ++acted_;
+    return inner_->act(view, workspace);
+  }
+
+  Result<agent::ManagementDraft> manage(agent::View const& view, ir::AuditId audit) override {
+    return inner_->manage(view, audit);
+  }
+
+  // Why it acts no more; empty while no limit is reached.
+  std::string const& reached() const { return reached_; }
+
+ private:
+  std::unique_ptr<agent::Agent> inner_;
+  int steps_;
+  double seconds_;
+  std::chrono::steady_clock::time_point started_;
+  int acted_ = 0;
+  std::string reached_;
+};
+
+Result<std::unique_ptr<agent::Agent>> make_agent(Run const& options) {
+  if (options.agent == "builtin") return agent::make_builtin_agent(options.seed);
+  return input_error(fmt::format("--agent {}: there is no such agent. Known: builtin.", options.agent));
+}
+
+std::string stop_words(search::StopReason reason, spec::Stopping const& stopping) {
+  switch (reason) {
+    case search::StopReason::patience:
+      return fmt::format("{} without improvement (patience)", report::count(stopping.patience, "audit"));
+    case search::StopReason::steps:
+      return fmt::format("the specification's {} are done", report::count(*stopping.steps, "step"));
+    case search::StopReason::seconds:
+      return fmt::format("the specification's {:g} seconds are over", *stopping.seconds);
+    case search::StopReason::tokens:
+      return fmt::format("the specification's {} model tokens are used", *stopping.tokens);
+    case search::StopReason::no_opportunity:
+      return "no opportunity is left that the agent would act on";
+    case search::StopReason::interrupted:
+      return "interrupted";
+  }
+  return "stopped";
+}
+
+} // namespace
+
+Result<int> execute(Run const& options, Console const& console) {
+  TIK_TRY(std::unique_ptr<agent::Agent> inner, make_agent(options));
+  TIK_TRY(search::Search search, search::Search::open(options.search, search::Search::Mode::write));
+  Interrupt const interrupt;
+  LimitedAgent agent(std::move(inner), options);
+  Progress progress(console, search.specification(), search.state());
+  Result<search::StopReason> const stopped = search.run(agent, progress, Interrupt::flag());
+  progress.finish();
+  bool const cancelled = !stopped && stopped.error().kind == ErrorKind::cancelled;
+  if (!stopped && !cancelled) return tl::unexpected(stopped.error());
+
+  search::State const& state = search.state();
+  std::string const folder = options.search.string();
+  if (cancelled || *stopped == search::StopReason::interrupted) {
+    fmt::print(stderr, "tik: Interrupted after {}; all that was finished is recorded. Go on with: tik run {}\n",
+               report::count(state.steps, "step"), folder);
+    return 130;
+  }
+  print(fmt::format("stopped: {}\n",
+                    agent.reached().empty() ? stop_words(*stopped, search.specification().stopping) : agent.reached()));
+  print(fmt::format(
+      "best: {}, {} as fast as the root, after {} with {}\n", state.incumbent ? to_string(*state.incumbent) : "none",
+      console.paint(report::ratio(state.speedup()), Paint::bold), report::count(state.steps, "audit"),
+      report::count(std::max<std::int64_t>(0, static_cast<std::int64_t>(state.promotions.size()) - 1), "promotion")));
+  TIK_TRY(report::History const history, report::read_history(search));
+  TIK_TRY(std::filesystem::path const written, report::write_report(history, options.search / "report"));
+  print(fmt::format("report: {}\n", written.string()));
+  return 0;
+}
+
+} // namespace tik::cli
