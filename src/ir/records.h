@@ -48,6 +48,8 @@ struct Opportunity {
   std::string created_at;
 };
 
+std::string_view to_string(Opportunity::Kind kind); // "change", "merge", "reactivate"
+
 // A pending opportunity taken back, with the reason: it stays in the history.
 struct Withdrawal {
   OpportunityId opportunity;
@@ -131,12 +133,14 @@ struct ModelUsage {
 
 // JSON bodies carry "schema": 1; from_json refuses what it does not know with a sentence that names record and field.
 Json to_json(Opportunity const&);
+Json to_json(Withdrawal const&);
 Json to_json(Implementation const&);
 Json to_json(Action const&);
 Json to_json(Audit const&);
 Json to_json(LineageDecision const&);
 Json to_json(ModelUsage const&);
 Result<Opportunity> opportunity_from_json(Json const&);
+Result<Withdrawal> withdrawal_from_json(Json const&);
 Result<Implementation> implementation_from_json(Json const&);
 Result<Action> action_from_json(Json const&);
 Result<Audit> audit_from_json(Json const&);

@@ -3,6 +3,8 @@
 //
 // Every append is one IMMEDIATE transaction in WAL mode with synchronous = FULL: once the call returns, the record survives a crash. A row
 // is written after the git commit that it names, so a row never points at a missing commit.
+//
+// A Store belongs to one thread at a time. Several processes may read while one writes.
 #pragma once
 
 #include <filesystem>
@@ -59,6 +61,9 @@ class Store {
   Result<Audit> append(Audit audit, bool measured, bool within_limits, std::optional<double> total_us);
   // A decision together with the follow-up opportunities that it identifies, in one transaction; fills follow_ups and origin.
   Result<LineageDecision> append(LineageDecision decision, std::vector<Opportunity> follow_ups);
+  // All that one reading of an audit decided, in one transaction: decisions with their follow-ups, then withdrawals.
+  Result<std::vector<LineageDecision>> append(std::vector<std::pair<LineageDecision, std::vector<Opportunity>>> decisions,
+                                              std::vector<Withdrawal> withdrawals);
   Result<ModelUsage> append(ModelUsage usage);
 
   // Reading. An unknown id is an input error that says which ids exist.
@@ -68,6 +73,8 @@ class Store {
   Result<Audit> audit(AuditId id) const;
   Result<LineageDecision> lineage_decision(LineageId id) const;
   Result<std::optional<Withdrawal>> withdrawal(OpportunityId id) const;
+  // The implementation whose source tree has this hash, if there is one.
+  Result<std::optional<ImplementationId>> implementation_with_source(std::string const& source_sha256) const;
   Result<std::optional<Action>> action_of(ImplementationId result) const;
   Result<std::vector<Audit>> audits_of(ImplementationId id) const;
   Result<std::vector<LineageDecision>> decisions_of(ImplementationId id) const;
