@@ -28,9 +28,12 @@ class Observer {
   virtual void decided(ir::LineageDecision const& decision) = 0;
 };
 
+// Where the wall-clock time of one step went: the agent's two calls, the stages of the evaluator, and the engine, which is the
+// rest.
 struct StepTimes {
   double agent_seconds = 0, build_and_run_seconds = 0, total_seconds = 0;
-}; // overhead = total - agent - build_and_run
+  double engine_seconds() const { return total_seconds - agent_seconds - build_and_run_seconds; }
+};
 
 class Search {
  public:
@@ -51,23 +54,38 @@ class Search {
   agent::View view() const;
 
   // Steps until a stopping rule holds; finishes first what a crash left half done. Limits on seconds count the time of all
-  // runs.
+  // runs: what the audits of earlier ones took, by the records, and the wall-clock time of this one. An agent that breaks a
+  // rule ends the run with an input error that names the rule; cancel ends it with StopReason::interrupted within a second,
+  // nothing half recorded.
   Result<StopReason> run(agent::Agent& agent, Observer& observer, std::atomic<bool> const& cancel);
 
   // The single steps, also for step commands. Each records completely or not at all.
+  //
+  // Writes the source of the parents into `folder` (empty or absent), a merge of two as Workspace::check_out says.
+  Result<agent::Workspace::CheckedOut> check_out(std::vector<ir::ImplementationId> const& parents,
+                                                 std::filesystem::path const& folder) const;
+  // Takes the edited folder back as a new implementation. Refused, with a sentence: parents or opportunity against the rules,
+  // words missing, no change, the same source as another implementation, a step that is not finished (audit or decision
+  // outstanding).
   Result<std::pair<ir::Action, ir::Implementation>> record_action(agent::ActionDraft const& draft,
                                                                   std::filesystem::path const& folder,
                                                                   std::string const& agent_name);
+  // Evaluates a recorded implementation that has no audit yet and records the report. An error of the machine records nothing.
   Result<ir::Audit> audit(ir::ImplementationId implementation, Observer* observer, std::atomic<bool> const* cancel);
+  // Records decisions, follow-ups and withdrawals in one transaction, after every rule on every one of them holds.
   Result<std::vector<ir::LineageDecision>> record_management(agent::ManagementDraft const& draft, ir::AuditId audit,
                                                              std::string const& agent_name);
+  // An opportunity of a person, outside any decision; and a pending one taken back with its reason.
   Result<ir::Opportunity> propose(ir::Opportunity opportunity);
   Result<ir::Withdrawal> withdraw(ir::Withdrawal withdrawal);
 
-  std::vector<StepTimes> const& step_times() const; // of this process
+  std::vector<StepTimes> const& step_times() const; // of the steps of this process
 
  private:
   struct Impl;
+  friend struct Impl;
+  Result<bool> take_action(agent::Agent& agent, Observer& observer, StepTimes& times);
+  Result<void> manage_lineage(agent::Agent& agent, Observer& observer, StepTimes& times);
   explicit Search(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

@@ -1,0 +1,103 @@
+// Action (paper, section 5): an edited source tree becomes an implementation, linked to its opportunity and its parents.
+#include <fmt/format.h>
+
+#include "src/search/impl.h"
+
+namespace tik::search {
+namespace {
+
+// The workflow is sequential: each offspring is audited, and each audit decided about, before the next action.
+Result<void> nothing_half_done(State const& state) {
+  if (state.awaiting_audit)
+    return input_error(fmt::format("{} awaits its audit; audit it before the next action.", to_string(*state.awaiting_audit)));
+  if (state.awaiting_decision)
+    return input_error(fmt::format("{} awaits a lineage decision; decide about its branch before the next action.",
+                                   to_string(*state.awaiting_decision)));
+  return {};
+}
+
+Result<void> is_new(ir::Store const& store, std::string const& source_sha256,
+                    std::vector<ir::ImplementationId> const& parents) {
+  TIK_TRY(std::optional<ir::ImplementationId> const same, store.implementation_with_source(source_sha256));
+  if (!same) return {};
+  for (ir::ImplementationId const parent : parents)
+    if (*same == parent)
+      return input_error(fmt::format("The action changes nothing: its source is that of its parent {}.", to_string(parent)));
+  return input_error(
+      fmt::format("The action makes the same source as {}, which has its own audit; an implementation is never counted "
+                  "twice: edit the source differently, or work from {}.",
+                  to_string(*same), to_string(*same)));
+}
+
+} // namespace
+
+Result<agent::Workspace::CheckedOut> Search::check_out(std::vector<ir::ImplementationId> const& parents,
+                                                       std::filesystem::path const& folder) const {
+  TIK_CHECK(may_be_parents(impl_->state, parents));
+  TIK_TRY(std::string const first, impl_->commit_of(parents[0]));
+  if (parents.size() == 1) {
+    TIK_CHECK(impl_->sources.check_out(first, folder));
+    return agent::Workspace::CheckedOut{folder, {}};
+  }
+  TIK_TRY(std::string const second, impl_->commit_of(parents[1]));
+  TIK_TRY(ir::MergeOutcome outcome, impl_->sources.merge(first, second, folder));
+  if (!outcome.conflicts.empty()) {
+    TIK_CHECK(renew_folder(folder));
+    TIK_CHECK(impl_->sources.check_out(first, folder));
+  }
+  return agent::Workspace::CheckedOut{folder, std::move(outcome.conflicts)};
+}
+
+// Everything is derived from the commit, not from the folder, which its owner may go on editing.
+Result<std::pair<ir::Action, ir::Implementation>> Search::record_action(agent::ActionDraft const& draft,
+                                                                        std::filesystem::path const& folder,
+                                                                        std::string const& agent_name) {
+  Impl& search = *impl_;
+  TIK_CHECK(search.writable());
+  TIK_CHECK(nothing_half_done(search.state));
+  TIK_CHECK(may_be_parents(search.state, draft.parents));
+  TIK_CHECK(may_take(search.state, draft.opportunity, draft.parents));
+  std::vector<std::string> commits;
+  for (ir::ImplementationId const parent : draft.parents) {
+    TIK_TRY(commits.emplace_back(), search.commit_of(parent));
+  }
+  ir::ImplementationId const id{search.state.implementations.rbegin()->first.number + 1};
+  TIK_TRY(std::string const commit, search.sources.commit(folder, commits,
+                                                          fmt::format("{}: {}\n\nTakes {}, by {}.", to_string(id), draft.scope,
+                                                                      to_string(draft.opportunity), agent_name)));
+  std::filesystem::path const checked_out = search.layout.work() / "candidate";
+  TIK_CHECK(renew_folder(checked_out));
+  TIK_CHECK(search.sources.check_out(commit, checked_out));
+  TIK_TRY(std::string const source_sha256, evaluator::hash_source_tree(checked_out));
+  TIK_CHECK(is_new(search.store, source_sha256, draft.parents));
+  TIK_TRY(ir::Difference difference, search.sources.diff(commits[0], commit));
+  TIK_CHECK(action_is_complete(search.specification, draft, difference));
+  TIK_TRY(spec::Manifest manifest, manifest_for(search.specification, checked_out));
+  TIK_TRY(ir::Implementation const parent, search.store.implementation(draft.parents[0]));
+
+  ir::Implementation implementation;
+  implementation.commit = commit;
+  implementation.source_sha256 = source_sha256;
+  implementation.parents = draft.parents;
+  implementation.target = manifest.target;
+  ir::Action action;
+  action.opportunity = draft.opportunity;
+  action.parents = draft.parents;
+  action.form = action_form(difference, parent.manifest, manifest);
+  action.regions = changed_regions(difference);
+  action.diff = std::move(difference.text);
+  action.workloads = draft.workloads;
+  action.variants = draft.variants;
+  action.scope = draft.scope;
+  action.expected_effect = draft.expected_effect;
+  action.risks = draft.risks;
+  action.contradiction = draft.contradiction;
+  action.agent = agent_name;
+  implementation.manifest = std::move(manifest);
+  TIK_CHECK(search.sources.keep(to_string(id), commit));
+  TIK_TRY(auto recorded, search.store.append(std::move(action), std::move(implementation)));
+  TIK_CHECK(refresh(search.state, search.store));
+  return recorded;
+}
+
+} // namespace tik::search

@@ -1,0 +1,37 @@
+// What a Search holds. Private to this folder.
+#pragma once
+
+#include <utility>
+
+#include "src/search/layout.h"
+#include "src/search/search.h"
+#include "src/search/writer_lock.h"
+
+namespace tik::search {
+
+struct Search::Impl {
+  Layout layout;
+  std::optional<WriterLock> lock; // in write mode
+  spec::Specification specification;
+  ir::SearchIdentity identity;
+  ir::Store store;
+  ir::SourceRepository sources;
+  State state;
+  std::vector<StepTimes> step_times;
+  double evaluated_seconds = 0; // spent in the evaluator's stages by this process
+
+  // An input error when this search is open for reading only.
+  Result<void> writable() const;
+  Result<std::string> commit_of(ir::ImplementationId id) const;
+
+  // Opens the folder with a lock that is held already, or none for reading.
+  static Result<std::unique_ptr<Impl>> load(Layout layout, std::optional<WriterLock> lock);
+};
+
+// The manifest of a source folder, refused unless it is made for this specification.
+Result<spec::Manifest> manifest_for(spec::Specification const& specification, std::filesystem::path const& folder);
+
+// Seconds spent in the stages of a report: building, running and reading evidence.
+double stage_seconds(evaluator::Report const& report);
+
+} // namespace tik::search
