@@ -9,18 +9,10 @@
 namespace tik::cli {
 
 Result<int> execute(New const& options, Console const& console) {
-  std::filesystem::path root = options.root;
-  if (root.empty()) {
-    TIK_TRY(spec::Specification const specification, spec::load_specification(options.specification));
-    if (specification.root.empty())
-      return input_error(fmt::format("{}: the specification names no root implementation. Give one with --root.",
-                                     options.specification.string()));
-    root = options.specification.parent_path() / specification.root;
-  }
   Interrupt const interrupt;
   StageLine line(console, "auditing the root");
   Result<search::Search> created =
-      search::Search::create(options.folder, options.specification, root, &line, &Interrupt::flag());
+      search::Search::create(options.folder, options.specification, options.root, &line, &Interrupt::flag());
   line.finish();
   if (!created) return tl::unexpected(std::move(created.error()));
 

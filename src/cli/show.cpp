@@ -94,7 +94,6 @@ Result<Shown> show(search::Search const& search, ir::OpportunityId id, Console c
   TIK_TRY(std::optional<ir::Withdrawal> const withdrawal, store.withdrawal(id));
   bool const pending = search.state().pending.contains(id);
 
-  static constexpr std::string_view kinds[] = {"change", "merge", "reactivate"};
   Shown shown{"opportunity", ir::to_json(record), {}, Json::object(), {}};
   shown.state["pending"] = pending;
   shown.state["withdrawn"] = withdrawal ? Json(withdrawal->reason) : Json(nullptr);
@@ -103,7 +102,7 @@ Result<Shown> show(search::Search const& search, ir::OpportunityId id, Console c
                  {"origin", record.origin ? std::vector{to_string(*record.origin)} : std::vector<std::string>{}},
                  {"actions", ids_of(actions, [](auto const& action) { return action.id; })},
                  {"offspring", ids_of(actions, [](auto const& action) { return action.result; })}};
-  shown.text = line("kind", kinds[static_cast<int>(record.kind)]) + line("mechanism", record.mechanism) +
+  shown.text = line("kind", ir::to_string(record.kind)) + line("mechanism", record.mechanism) +
                line("workloads", report::join(record.workloads, ", ")) + line("entry points", names(record.entry_points)) +
                line("supported by", record.evidence_note) + line("created", record.created_at);
   shown.text += line("now", pending ? "pending" : withdrawal ? "withdrawn: " + withdrawal->reason : "taken");

@@ -140,11 +140,10 @@ std::string opportunity_outcome(History const& history, ir::Opportunity const& o
 std::string opportunities_section(History const& history) {
   std::string text = "## What was tried\n\n";
   if (history.opportunities.empty()) return text + "No opportunity is recorded.\n\n";
-  static constexpr std::string_view kinds[] = {"change", "merge", "reactivate"};
   Rows rows = {{"opportunity", "kind", "mechanism", "for", "evidence", "outcome"}};
   for (ir::Opportunity const& opportunity : history.opportunities)
-    rows.push_back({to_string(opportunity.id), std::string(kinds[static_cast<int>(opportunity.kind)]),
-                    one_line(opportunity.mechanism, 160), id_list(opportunity.implementations), id_list(opportunity.evidence),
+    rows.push_back({to_string(opportunity.id), std::string(to_string(opportunity.kind)), one_line(opportunity.mechanism, 160),
+                    id_list(opportunity.implementations), id_list(opportunity.evidence),
                     opportunity_outcome(history, opportunity)});
   return text + markdown_table(rows, "llllll") + '\n';
 }
