@@ -51,6 +51,8 @@ class SourceRepository {
   // File names and one file's content at a commit.
   Result<std::vector<std::string>> list(std::string const& commit) const;
   Result<std::string> read(std::string const& commit, std::string const& file) const;
+  // The commit's parents, in order.
+  Result<std::vector<std::string>> parents(std::string const& commit) const;
 
  private:
   struct Repository;

@@ -26,8 +26,7 @@ int authorize(void*, int action, char const*, char const*, char const*, char con
 
 void apply_settings(SQLite::Database& database, bool writable) {
   database.setBusyTimeout(busy_timeout_ms);
-  database.exec(
-      "PRAGMA foreign_keys = ON; PRAGMA cell_size_check = ON; PRAGMA cache_size = -16384;");
+  database.exec("PRAGMA foreign_keys = ON; PRAGMA cell_size_check = ON; PRAGMA cache_size = -16384;");
   if (writable) database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;");
   sqlite3_db_config(database.getHandle(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
 }

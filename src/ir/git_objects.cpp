@@ -1,0 +1,145 @@
+#include "src/ir/git_objects.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <mutex>
+
+namespace tik::ir {
+namespace {
+
+Result<std::string> blob_content(git_repository* git, std::filesystem::path const& folder, git_oid const& id,
+                                 std::string const& name) {
+  git_blob* blob = nullptr;
+  if (int const code = git_blob_lookup(&blob, git, &id); code != 0)
+    return tl::unexpected(git_error(folder, code, fmt::format("the content of '{}' ({}) cannot be read", name, hex(id))));
+  GitBlob const owner(blob);
+  return std::string(static_cast<char const*>(git_blob_rawcontent(blob)), static_cast<std::size_t>(git_blob_rawsize(blob)));
+}
+
+Result<void> read_tree_into(git_repository* git, std::filesystem::path const& folder, git_tree const* tree,
+                            std::string const& prefix, bool with_content, int depth, std::vector<SourceFile>& files) {
+  auto const damaged = [&](std::string_view name, std::string_view sentence) {
+    return damage_error(fmt::format("{}: a stored tree holds '{}{}', which {}", folder.string(), prefix, name, sentence));
+  };
+  if (depth > deepest_source_folder) return damaged("", "lies too deep.");
+  for (std::size_t i = 0; i < git_tree_entrycount(tree); ++i) {
+    auto const* entry = git_tree_entry_byindex(tree, i);
+    std::string const name = git_tree_entry_name(entry);
+    // commit() writes no such trees, but the repository may come from elsewhere.
+    if (auto const reason = bad_source_name(name); !reason.empty()) return damaged(name, reason);
+    auto const mode = git_tree_entry_filemode(entry);
+    if (mode == GIT_FILEMODE_TREE) {
+      git_tree* child = nullptr;
+      if (int const code = git_tree_lookup(&child, git, git_tree_entry_id(entry)); code != 0)
+        return tl::unexpected(git_error(folder, code, fmt::format("the folder '{}{}' cannot be read", prefix, name)));
+      GitTree const owner(child);
+      TIK_CHECK(read_tree_into(git, folder, child, prefix + name + "/", with_content, depth + 1, files));
+    } else if (mode == GIT_FILEMODE_BLOB || mode == GIT_FILEMODE_BLOB_EXECUTABLE) {
+      SourceFile file{.name = prefix + name, .content = {}, .executable = mode == GIT_FILEMODE_BLOB_EXECUTABLE};
+      if (with_content) {
+        TIK_TRY(file.content, blob_content(git, folder, *git_tree_entry_id(entry), file.name));
+      }
+      files.push_back(std::move(file));
+    } else {
+      return damaged(name, "is neither a regular file nor a folder.");
+    }
+  }
+  return {};
+}
+
+} // namespace
+
+GitLibrary::GitLibrary() {
+  git_libgit2_init();
+  static std::once_flag once;
+  std::call_once(once, [] {
+    for (int const level :
+         {GIT_CONFIG_LEVEL_PROGRAMDATA, GIT_CONFIG_LEVEL_SYSTEM, GIT_CONFIG_LEVEL_XDG, GIT_CONFIG_LEVEL_GLOBAL})
+      git_libgit2_opts(GIT_OPT_SET_SEARCH_PATH, level, "");
+    git_libgit2_opts(GIT_OPT_ENABLE_FSYNC_GITDIR, 1);
+    // A search directory may belong to another user, for example on a shared file system.
+    git_libgit2_opts(GIT_OPT_SET_OWNER_VALIDATION, 0);
+  });
+}
+
+Error git_error(std::filesystem::path const& folder, int code, std::string const& what) {
+  auto const* last = git_error_last();
+  std::string const reason = last == nullptr || last->message == nullptr ? "no reason given" : last->message;
+  bool const system =
+      last != nullptr && (last->klass == GIT_ERROR_OS || last->klass == GIT_ERROR_FILESYSTEM) && code != GIT_ENOTFOUND;
+  if (system || (last != nullptr && last->klass == GIT_ERROR_NOMEMORY)) {
+    return {ErrorKind::machine,
+            fmt::format("{}: {}: {}: check free space and permissions, then run again.", folder.string(), what, reason)};
+  }
+  return {ErrorKind::damage,
+          fmt::format("{}: {}: {}: run `tik verify` to see what is still readable.", folder.string(), what, reason)};
+}
+
+std::string hex(git_oid const& id) {
+  char text[GIT_OID_HEXSZ + 1];
+  return git_oid_tostr(text, sizeof text, &id);
+}
+
+Result<GitCommit> find_commit(git_repository* git, std::filesystem::path const& folder, std::string const& commit) {
+  git_oid id;
+  if (commit.size() != GIT_OID_HEXSZ || git_oid_fromstr(&id, commit.c_str()) != 0)
+    return input_error(fmt::format("'{}' is not a commit id: it has 40 hexadecimal digits.", commit.substr(0, 50)));
+  git_commit* found = nullptr;
+  if (int const code = git_commit_lookup(&found, git, &id); code != 0)
+    return tl::unexpected(git_error(folder, code, fmt::format("the commit {} cannot be read", commit)));
+  return GitCommit(found);
+}
+
+Result<GitTree> find_tree(git_repository* git, std::filesystem::path const& folder, std::string const& commit) {
+  TIK_TRY(auto const found, find_commit(git, folder, commit));
+  git_tree* tree = nullptr;
+  if (int const code = git_commit_tree(&tree, found.get()); code != 0)
+    return tl::unexpected(git_error(folder, code, fmt::format("the tree of commit {} cannot be read", commit)));
+  return GitTree(tree);
+}
+
+Result<GitRepository> scratch_view(std::filesystem::path const& folder) {
+  auto const fail = [&](int code) { return tl::unexpected(git_error(folder, code, "its objects cannot be opened")); };
+  git_odb* odb = nullptr;
+  if (int const code = git_odb_new(&odb); code != 0) return fail(code);
+  GitOdb const owner(odb);
+  git_odb_backend* memory = nullptr;
+  if (int const code = git_mempack_new(&memory); code != 0) return fail(code);
+  if (int const code = git_odb_add_backend(odb, memory, 999); code != 0) {
+    memory->free(memory);
+    return fail(code);
+  }
+  if (int const code = git_odb_add_disk_alternate(odb, (folder / "objects").c_str()); code != 0) return fail(code);
+  git_repository* git = nullptr;
+  if (int const code = git_repository_wrap_odb(&git, odb); code != 0) return fail(code);
+  return GitRepository(git);
+}
+
+Result<git_oid> write_tree(git_repository* git, std::filesystem::path const& folder, std::vector<SourceFile> const& files) {
+  git_index* index = nullptr;
+  if (int const code = git_index_new(&index); code != 0) return tl::unexpected(git_error(folder, code, "no index can be made"));
+  GitIndex const owner(index);
+  for (auto const& file : files) {
+    git_index_entry entry{};
+    entry.path = file.name.c_str();
+    entry.mode = file.executable ? GIT_FILEMODE_BLOB_EXECUTABLE : GIT_FILEMODE_BLOB;
+    int code = git_blob_create_from_buffer(&entry.id, git, file.content.data(), file.content.size());
+    if (code == 0) code = git_index_add(index, &entry);
+    if (code != 0) return tl::unexpected(git_error(folder, code, fmt::format("'{}' cannot be stored", file.name)));
+  }
+  git_oid id;
+  if (int const code = git_index_write_tree_to(&id, index, git); code != 0)
+    return tl::unexpected(git_error(folder, code, "the source tree cannot be stored"));
+  return id;
+}
+
+Result<std::vector<SourceFile>> read_tree(git_repository* git, std::filesystem::path const& folder, git_tree const* tree,
+                                          bool with_content) {
+  std::vector<SourceFile> files;
+  TIK_CHECK(read_tree_into(git, folder, tree, "", with_content, 0, files));
+  std::sort(files.begin(), files.end(), [](SourceFile const& a, SourceFile const& b) { return a.name < b.name; });
+  return files;
+}
+
+} // namespace tik::ir

@@ -1,0 +1,70 @@
+// libgit2's objects with owners, and its errors as values.
+#pragma once
+
+#include <git2.h>
+#include <git2/sys/mempack.h>
+#include <git2/sys/odb_backend.h>
+#include <git2/sys/repository.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/ir/source_folder.h"
+#include "src/ir/sources.h"
+
+namespace tik::ir {
+
+template <auto Free>
+struct GitFree {
+  template <class T>
+  void operator()(T* object) const {
+    Free(object);
+  }
+};
+using GitRepository = std::unique_ptr<git_repository, GitFree<git_repository_free>>;
+using GitCommit = std::unique_ptr<git_commit, GitFree<git_commit_free>>;
+using GitTree = std::unique_ptr<git_tree, GitFree<git_tree_free>>;
+using GitBlob = std::unique_ptr<git_blob, GitFree<git_blob_free>>;
+using GitIndex = std::unique_ptr<git_index, GitFree<git_index_free>>;
+using GitDiff = std::unique_ptr<git_diff, GitFree<git_diff_free>>;
+using GitPatch = std::unique_ptr<git_patch, GitFree<git_patch_free>>;
+using GitSignature = std::unique_ptr<git_signature, GitFree<git_signature_free>>;
+using GitReference = std::unique_ptr<git_reference, GitFree<git_reference_free>>;
+using GitOdb = std::unique_ptr<git_odb, GitFree<git_odb_free>>;
+using GitConflicts = std::unique_ptr<git_index_conflict_iterator, GitFree<git_index_conflict_iterator_free>>;
+
+// Starts libgit2 for as long as it lives, free of the user's and the system's git configuration.
+class GitLibrary {
+ public:
+  GitLibrary();
+  ~GitLibrary() { git_libgit2_shutdown(); }
+  GitLibrary(GitLibrary const&) = delete;
+  GitLibrary& operator=(GitLibrary const&) = delete;
+};
+
+struct SourceRepository::Repository {
+  GitLibrary library; // outlives the repository
+  std::filesystem::path folder;
+  GitRepository git;
+};
+
+// "FOLDER: WHAT: reason." as machine error where the system failed, as damage where stored objects are missing or wrong.
+Error git_error(std::filesystem::path const& folder, int code, std::string const& what);
+
+std::string hex(git_oid const& id);
+Result<GitCommit> find_commit(git_repository* git, std::filesystem::path const& folder, std::string const& commit);
+Result<GitTree> find_tree(git_repository* git, std::filesystem::path const& folder, std::string const& commit);
+
+// The same objects with a store in memory on top: what is written there is gone afterwards.
+Result<GitRepository> scratch_view(std::filesystem::path const& folder);
+
+// Writes blobs and trees; returns the root tree's id.
+Result<git_oid> write_tree(git_repository* git, std::filesystem::path const& folder, std::vector<SourceFile> const& files);
+
+// The files of a tree, with or without their content, sorted by name.
+Result<std::vector<SourceFile>> read_tree(git_repository* git, std::filesystem::path const& folder, git_tree const* tree,
+                                          bool with_content);
+
+} // namespace tik::ir
