@@ -57,7 +57,6 @@ GitLibrary::GitLibrary() {
     for (int const level :
          {GIT_CONFIG_LEVEL_PROGRAMDATA, GIT_CONFIG_LEVEL_SYSTEM, GIT_CONFIG_LEVEL_XDG, GIT_CONFIG_LEVEL_GLOBAL})
       git_libgit2_opts(GIT_OPT_SET_SEARCH_PATH, level, "");
-    git_libgit2_opts(GIT_OPT_ENABLE_FSYNC_GITDIR, 1);
     // A search directory may belong to another user, for example on a shared file system.
     git_libgit2_opts(GIT_OPT_SET_OWNER_VALIDATION, 0);
   });
@@ -99,21 +98,36 @@ Result<GitTree> find_tree(git_repository* git, std::filesystem::path const& fold
   return GitTree(tree);
 }
 
-Result<GitRepository> scratch_view(std::filesystem::path const& folder) {
+Result<GitRepository> layered_view(std::filesystem::path const& folder, git_odb_backend* top) {
   auto const fail = [&](int code) { return tl::unexpected(git_error(folder, code, "its objects cannot be opened")); };
   git_odb* odb = nullptr;
-  if (int const code = git_odb_new(&odb); code != 0) return fail(code);
+  if (int const code = git_odb_new(&odb); code != 0) {
+    top->free(top);
+    return fail(code);
+  }
   GitOdb const owner(odb);
-  git_odb_backend* memory = nullptr;
-  if (int const code = git_mempack_new(&memory); code != 0) return fail(code);
-  if (int const code = git_odb_add_backend(odb, memory, 999); code != 0) {
-    memory->free(memory);
+  if (int const code = git_odb_add_backend(odb, top, 999); code != 0) {
+    top->free(top);
     return fail(code);
   }
   if (int const code = git_odb_add_disk_alternate(odb, (folder / "objects").c_str()); code != 0) return fail(code);
   git_repository* git = nullptr;
   if (int const code = git_repository_wrap_odb(&git, odb); code != 0) return fail(code);
   return GitRepository(git);
+}
+
+Result<GitRepository> scratch_view(std::filesystem::path const& folder) {
+  git_odb_backend* memory = nullptr;
+  if (int const code = git_mempack_new(&memory); code != 0)
+    return tl::unexpected(git_error(folder, code, "its objects cannot be opened"));
+  return layered_view(folder, memory);
+}
+
+Result<GitRepository> staging_view(std::filesystem::path const& folder, std::filesystem::path const& staging) {
+  git_odb_backend* loose = nullptr;
+  if (int const code = git_odb_backend_loose(&loose, staging.c_str(), -1, 0, 0777, 0444); code != 0)
+    return tl::unexpected(git_error(folder, code, "no new objects can be made"));
+  return layered_view(folder, loose);
 }
 
 Result<git_oid> write_tree(git_repository* git, std::filesystem::path const& folder, std::vector<SourceFile> const& files) {

@@ -59,6 +59,8 @@ Result<GitTree> find_tree(git_repository* git, std::filesystem::path const& fold
 
 // The same objects with a store in memory on top: what is written there is gone afterwards.
 Result<GitRepository> scratch_view(std::filesystem::path const& folder);
+// The same objects with the folder `staging` on top: what is new is written there and nowhere else.
+Result<GitRepository> staging_view(std::filesystem::path const& folder, std::filesystem::path const& staging);
 
 // Writes blobs and trees; returns the root tree's id.
 Result<git_oid> write_tree(git_repository* git, std::filesystem::path const& folder, std::vector<SourceFile> const& files);

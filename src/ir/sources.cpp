@@ -4,9 +4,46 @@
 
 #include <algorithm>
 
+#include "src/ir/durable.h"
 #include "src/ir/git_objects.h"
 
 namespace tik::ir {
+namespace {
+
+Result<git_oid> write_commit(git_repository* git, std::filesystem::path const& folder, std::vector<SourceFile> const& files,
+                             std::vector<std::string> const& parents, std::string const& message) {
+  auto const fail = [&](int code) { return tl::unexpected(git_error(folder, code, "the commit cannot be stored")); };
+  std::vector<GitCommit> owners;
+  std::vector<git_commit const*> parent_commits;
+  for (auto const& parent : parents) {
+    TIK_TRY(auto found, find_commit(git, folder, parent));
+    parent_commits.push_back(found.get());
+    owners.push_back(std::move(found));
+  }
+  TIK_TRY(auto const tree_id, write_tree(git, folder, files));
+  git_tree* tree = nullptr;
+  if (int const code = git_tree_lookup(&tree, git, &tree_id); code != 0) return fail(code);
+  GitTree const tree_owner(tree);
+  git_signature* signature = nullptr;
+  if (int const code = git_signature_now(&signature, "TIK", "tik@localhost"); code != 0) return fail(code);
+  GitSignature const signature_owner(signature);
+  signature->when.offset = 0; // UTC, wherever the search runs
+  signature->when.sign = '+';
+  git_oid id;
+  int const code = git_commit_create(&id, git, nullptr, signature, signature, "UTF-8", message.c_str(), tree,
+                                     parent_commits.size(), parent_commits.data());
+  if (code != 0) return fail(code);
+  return id;
+}
+
+// Everything in a folder, for flushing.
+std::vector<std::filesystem::path> all_below(std::filesystem::path const& folder) {
+  std::vector<std::filesystem::path> paths = {folder, std::filesystem::absolute(folder).parent_path()};
+  for (auto const& entry : std::filesystem::recursive_directory_iterator(folder)) paths.push_back(entry.path());
+  return paths;
+}
+
+} // namespace
 
 SourceRepository::SourceRepository(std::unique_ptr<Repository> repository) : repository_(std::move(repository)) {}
 SourceRepository::SourceRepository(SourceRepository&&) noexcept = default;
@@ -27,6 +64,7 @@ Result<SourceRepository> SourceRepository::create(std::filesystem::path const& f
   if (int const code = git_repository_init_ext(&git, folder.c_str(), &options); code != 0)
     return tl::unexpected(Error{ErrorKind::machine, git_error(folder, code, "the repository cannot be created").message});
   repository->git.reset(git);
+  TIK_CHECK(flush_to_disk(all_below(folder)));
   return SourceRepository(std::move(repository));
 }
 
@@ -42,51 +80,43 @@ Result<SourceRepository> SourceRepository::open(std::filesystem::path const& fol
 
 Result<std::string> SourceRepository::commit(std::filesystem::path const& folder, std::vector<std::string> const& parents,
                                              std::string const& message) {
-  auto* git = repository_->git.get();
-  auto const fail = [&](int code) {
-    return tl::unexpected(git_error(repository_->folder, code, "the commit cannot be stored"));
-  };
   TIK_TRY(auto const files, read_source_folder(folder));
   if (files.empty())
     return input_error(fmt::format("{}: holds no file: a source tree needs at least its manifest.", folder.string()));
-  std::vector<GitCommit> owners;
-  std::vector<git_commit const*> parent_commits;
-  for (auto const& parent : parents) {
-    TIK_TRY(auto found, find_commit(git, repository_->folder, parent));
-    parent_commits.push_back(found.get());
-    owners.push_back(std::move(found));
-  }
-  TIK_TRY(auto const tree_id, write_tree(git, repository_->folder, files));
-  git_tree* tree = nullptr;
-  if (int const code = git_tree_lookup(&tree, git, &tree_id); code != 0) return fail(code);
-  GitTree const tree_owner(tree);
-  git_signature* signature = nullptr;
-  if (int const code = git_signature_now(&signature, "TIK", "tik@localhost"); code != 0) return fail(code);
-  GitSignature const signature_owner(signature);
-  signature->when.offset = 0; // UTC, wherever the search runs
-  signature->when.sign = '+';
-  git_oid id;
-  int const code = git_commit_create(&id, git, nullptr, signature, signature, "UTF-8", message.c_str(), tree,
-                                     parent_commits.size(), parent_commits.data());
-  if (code != 0) return fail(code);
+  // New objects are staged, flushed together, and then moved into place: an object that is there is there completely.
+  auto const staging = repository_->folder / "staging";
+  std::error_code error;
+  std::filesystem::remove_all(staging, error); // what a crash left
+  std::filesystem::create_directory(staging, error);
+  if (error) return machine_error(fmt::format("{}: cannot be created: {}.", staging.string(), error.message()));
+  TIK_TRY(auto const view, staging_view(repository_->folder, staging));
+  TIK_TRY(auto const id, write_commit(view.get(), repository_->folder, files, parents, message));
+  TIK_CHECK(publish(staging, repository_->folder / "objects"));
+  git_odb* odb = nullptr;
+  if (git_repository_odb(&odb, repository_->git.get()) == 0) git_odb_refresh(odb);
+  git_odb_free(odb);
   return hex(id);
 }
 
 Result<void> SourceRepository::keep(std::string const& name, std::string const& commit) {
   auto* git = repository_->git.get();
   TIK_TRY(auto const found, find_commit(git, repository_->folder, commit));
+  auto const* id = git_commit_id(found.get());
   auto const reference_name = "refs/tik/" + name;
-  git_reference* reference = nullptr;
-  int const code = git_reference_create(&reference, git, reference_name.c_str(), git_commit_id(found.get()), 0, nullptr);
-  GitReference const owner(reference);
-  if (code == 0) return {};
   git_oid existing;
-  bool const there = code == GIT_EEXISTS && git_reference_name_to_id(&existing, git, reference_name.c_str()) == 0;
-  if (there && git_oid_equal(&existing, git_commit_id(found.get())) != 0) return {};
-  if (there)
-    return damage_error(fmt::format("{}: {} points at {} already, not at {}.", repository_->folder.string(), reference_name,
-                                    hex(existing), commit));
-  return tl::unexpected(git_error(repository_->folder, code, fmt::format("{} cannot be written", reference_name)));
+  bool const there = git_reference_name_to_id(&existing, git, reference_name.c_str()) == 0;
+  if (there && git_oid_equal(&existing, id) != 0) return {};
+  if (there) {
+    return damage_error(fmt::format("{}: {} points at {} already, not at {}: run `tik verify`.", repository_->folder.string(),
+                                    reference_name, hex(existing), commit));
+  }
+  // Not flushed: the record is the truth, and a reference that a power loss took is written again here.
+  git_reference* reference = nullptr;
+  int const code = git_reference_create(&reference, git, reference_name.c_str(), id, 1, nullptr);
+  GitReference const owner(reference);
+  if (code != 0)
+    return tl::unexpected(git_error(repository_->folder, code, fmt::format("{} cannot be written", reference_name)));
+  return {};
 }
 
 bool SourceRepository::contains(std::string const& commit) const {
