@@ -4,7 +4,7 @@ hollow ones were published."""
 import math
 from xml.sax.saxutils import escape
 
-ROW, LEFT, WIDTH, TOP, PANEL_GAP = 18, 190, 620, 96, 46
+ROW, LEFT, WIDTH, TOP, PANEL_GAP = 18, 190, 620, 118, 50
 SERIES = {  # name: (title, colour, filled)
     "tik": ("TIK", "#c0392b", True),
     "cudnn": ("cuDNN", "#2471a3", True),
@@ -67,7 +67,7 @@ def draw(results, machine):
     x = LEFT - 170
     for title, colour, filled in SERIES.values():
         legend += [mark(x, 52, colour, filled), text(x + 10, 56, title, size=11)]
-        x += 24 + 6.6 * len(title)
+        x += 32 + 6.6 * len(title)
     height, width = y, LEFT + WIDTH + 40
     head = [text(20, 28, f"Unified attention on {machine['gpu']}: time over the limit of the cell", size=16, weight="bold"),
             text(20, 76, "Limit: reading the keys and values (decode), tensor-core rate (full sequence), both measured in the run. "

@@ -5,17 +5,6 @@
 #include "operators/attention/sm90/launch.h"
 
 namespace tik::attention::sm90 {
-
-// Until a fast kernel is part of the build, the simple one takes its calls: the same bits, later.
-#ifdef TIK_ATTENTION_WITHOUT_FULL
-int64_t full_workspace_bytes(tik_attention_shape const&, tik_attention_limits const&) { return 0; }
-cudaError_t launch_full(tik_attention_args const& args) { return launch_simple(args); }
-#endif
-#ifdef TIK_ATTENTION_WITHOUT_DECODE
-int64_t decode_workspace_bytes(tik_attention_shape const&, tik_attention_limits const&) { return 0; }
-cudaError_t launch_decode(tik_attention_args const& args) { return launch_simple(args); }
-#endif
-
 namespace {
 
 thread_local std::string last_error;
