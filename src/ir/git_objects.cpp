@@ -134,11 +134,17 @@ Result<git_oid> write_tree(git_repository* git, std::filesystem::path const& fol
   git_index* index = nullptr;
   if (int const code = git_index_new(&index); code != 0) return tl::unexpected(git_error(folder, code, "no index can be made"));
   GitIndex const owner(index);
+  git_odb* odb = nullptr;
+  if (int const code = git_repository_odb(&odb, git); code != 0)
+    return tl::unexpected(git_error(folder, code, "its objects cannot be opened"));
+  GitOdb const odb_owner(odb);
   for (auto const& file : files) {
     git_index_entry entry{};
     entry.path = file.name.c_str();
     entry.mode = file.executable ? GIT_FILEMODE_BLOB_EXECUTABLE : GIT_FILEMODE_BLOB;
-    int code = git_blob_create_from_buffer(&entry.id, git, file.content.data(), file.content.size());
+    int code = git_odb_hash(&entry.id, file.content.data(), file.content.size(), GIT_OBJECT_BLOB);
+    if (code == 0 && git_odb_exists_ext(odb, &entry.id, GIT_ODB_LOOKUP_NO_REFRESH) == 0)
+      code = git_blob_create_from_buffer(&entry.id, git, file.content.data(), file.content.size());
     if (code == 0) code = git_index_add(index, &entry);
     if (code != 0) return tl::unexpected(git_error(folder, code, fmt::format("'{}' cannot be stored", file.name)));
   }
