@@ -22,11 +22,13 @@ if(NOT TARGET tik_attention_candidates)
     add_dependencies(tik_attention_candidates tik_attention_cpu_${name})
   endfunction()
 
-  # The best combination known, one of other lanes and tiles that reads the cache unconverted, and two with bits of their own.
+  # The best combination known; one of other lanes and tiles that reads the cache unconverted; two whose entry points differ; an
+  # inaccurate one.
   tik_attention_candidate(fast dot_lanes=8 optimize-more values-by-row polynomial-exponential fused-multiply-add explicit-vectors
                           sum_lanes=8 pack-tile query-block group-heads tile_keys=64 query_block=32)
   tik_attention_candidate(mixed dot_lanes=32 tile_keys=8 sum_lanes=8 values-by-row explicit-vectors group-heads decode-prefetch
                           skip-unit-rescale)
   tik_attention_candidate(wider_decode decode-wider-tile)
   tik_attention_candidate(newest_first full-newest-first)
+  tik_attention_candidate(coarse polynomial-exponential linear-exponential)
 endif()

@@ -19,7 +19,7 @@ struct Library {
   decltype(&tik_attention_last_error) last_error;
 };
 
-// `name` is a library of libraries.cmake: "root", "fast", "mixed", "wider_decode", "newest_first".
+// `name` is a library of libraries.cmake: "root", "fast", "mixed", "wider_decode", "newest_first", "coarse".
 inline Library load_library(std::string const& name) {
   std::string const file = TIK_ATTENTION_LIBRARIES "/libtik_attention_cpu" + (name == "root" ? "" : "_" + name) + ".so";
   void* const handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
