@@ -1,35 +1,15 @@
 // The facts about tensor-core arithmetic that numerics.cuh rests on, measured on the chip at hand (docs/numerics.md). The first
 // is what lets two kernels differ in everything but the chain: the bits of an element depend only on its operands, on which 16
-// of them form a step, and on the order of the steps.
+// of them form a step, and on the order of the steps. hardware_steps.cu has the facts about a single step.
 #include <cuda_bf16.h>
 
-#include <cstdio>
-
+#include "tests/gpu/hardware_tile.h"
 #include "tests/gpu/kinds.h"
-#include "tests/gpu/wgmma.h"
 
 namespace tik::gpu_suite {
 namespace {
 
-constexpr int rows = 64;
-constexpr int columns = 256;
-constexpr int most_steps = 8;
-constexpr int depth = 16 * most_steps;
-constexpr int threads = 128;         // a warp group
-constexpr int tiles_per_block = 128; // 16 x 8 output tiles in 64 x 256
-constexpr uint32_t core_bytes = 128; // 8 x 8 elements
-constexpr uint32_t along_rows = depth / 8 * core_bytes;
-
-// Operands [row][k] as core matrices of 8 x 8 elements, and the result of mma.sync.m16n8k16.
-struct Tile {
-  alignas(128) uint16_t a[rows * depth];
-  alignas(128) uint16_t b[columns * depth];
-  alignas(128) uint16_t b_transposed[columns * depth]; // n contiguous
-  uint32_t expected[rows * columns];
-};
-
-__device__ int element(int row, int k) { return (row / 8 * (depth / 8) + k / 8) * 64 + row % 8 * 8 + k % 8; }
-__device__ int transposed_element(int row, int k) { return (row / 8 * (depth / 8) + k / 8) * 64 + k % 8 * 8 + row % 8; }
+using namespace hardware;
 
 enum class Fill { uniform, binades, tiny, weights, masked };
 constexpr char const* fill_names[] = {"uniform", "exponents over 20 binades", "products near subnormal", "weights in [0, 1]",
@@ -125,33 +105,6 @@ __device__ float start(Problem const& p, int row, int column) {
   }
 }
 
-__device__ uint32_t pair(uint16_t const* operand, int row, int k) {
-  return *reinterpret_cast<uint32_t const*>(&operand[element(row, k)]);
-}
-
-// The A fragment of 16 rows and the B fragment of 8 columns, for one lane.
-__device__ void load_a(uint32_t (&a)[4], uint16_t const* operand, int row, int k, int lane) {
-  for (int i = 0; i < 4; ++i) a[i] = pair(operand, row + lane / 4 + i % 2 * 8, k + lane % 4 * 2 + i / 2 * 8);
-}
-
-__device__ void mma(float (&d)[4], uint32_t const (&a)[4], uint32_t b0, uint32_t b1) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-
-// One 16 x 8 tile by mma.sync: rows of `m_operand` from m, rows of `n_operand` from n.
-__device__ void mma_chain(float (&d)[4], uint16_t const* m_operand, int m, uint16_t const* n_operand, int n, int steps,
-                          int lane) {
-  for (int step = 0; step < steps; ++step) {
-    uint32_t a[4];
-    load_a(a, m_operand, m, 16 * step, lane);
-    int const k = 16 * step + lane % 4 * 2;
-    mma(d, a, pair(n_operand, n + lane / 4, k), pair(n_operand, n + lane / 4, k + 8));
-  }
-}
-
 // Calls visit(i, row, column) for the accumulators of one lane of a wgmma tile: registers `i` of rows x columns from (0, 0).
 template <int registers, typename Visit>
 __device__ void for_each(Visit visit) {
@@ -218,7 +171,7 @@ __device__ void check_rows_moved(Tile& tile, Problem const& p, Differences& diff
       }
     }
   }
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  publish();
   __syncthreads();
   for (int first = 0; first < columns; first += 64) {
     float d[32];
@@ -283,7 +236,7 @@ __global__ void __launch_bounds__(threads, 1) forms_kernel(uint64_t seed, Fill f
   Problem p{mix(seed + blockIdx.x), fill};
   p.steps = blockIdx.x % 2 == 0 ? most_steps : 1 + blockIdx.x / 2 % most_steps;
   p.seen = mix(p.seed) % (16 * p.steps);
-  p.from_zero = blockIdx.x % 4 < 2;
+  p.from_zero = mix(p.seed ^ 1) % 2 == 0;
   for (int i = threadIdx.x; i < rows * depth; i += threads)
     tile.a[element(i / depth, i % depth)] = operand(p, true, i / depth, i % depth);
   for (int i = threadIdx.x; i < columns * depth; i += threads) {
@@ -291,7 +244,7 @@ __global__ void __launch_bounds__(threads, 1) forms_kernel(uint64_t seed, Fill f
     tile.b[element(i / depth, i % depth)] = bits;
     tile.b_transposed[transposed_element(i / depth, i % depth)] = bits;
   }
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  publish();
   __syncthreads();
   for_each_mma(tile, p,
                [&](int row, int column, float value) { tile.expected[row * columns + column] = __float_as_uint(value); });
@@ -315,7 +268,7 @@ __global__ void __launch_bounds__(threads, 1) forms_kernel(uint64_t seed, Fill f
     for (int i = threadIdx.x; i < columns * depth; i += threads) {
       if (i % depth >= p.seen) tile.b[element(i / depth, i % depth)] = any_finite(p, i / depth, i % depth);
     }
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    publish();
     __syncthreads();
     for_each_mma(tile, p, [&](int row, int column, float value) { differences.add(row, column, value); });
     differences.store(others_under_zero_mma);
@@ -323,95 +276,6 @@ __global__ void __launch_bounds__(threads, 1) forms_kernel(uint64_t seed, Fill f
   } else {
     check_rows_moved(tile, p, differences);
   }
-}
-
-// One k16 step in which all operands are zero but those given: A[:, 0] = x0, A[:, 1] = x1, B[:, 0] = y0, B[:, 1] = y1, and all
-// other B = others. Every element of the tile gets the same value: result[0] by mma.sync, result[1] by wgmma; ~1 when the
-// elements of a tile differ.
-struct Step {
-  uint16_t x0, x1, y0, y1, others;
-  float accumulator;
-};
-
-__global__ void __launch_bounds__(threads, 1) step_kernel(Step const* steps, uint32_t* results) {
-  extern __shared__ __align__(128) unsigned char memory[];
-  Tile& tile = *reinterpret_cast<Tile*>(memory);
-  Step const step = steps[blockIdx.x];
-  for (int i = threadIdx.x; i < rows * 16; i += threads) {
-    int const k = i % 16;
-    tile.a[element(i / 16, k)] = k == 0 ? step.x0 : k == 1 ? step.x1 : 0;
-    tile.b[element(i / 16, k)] = k == 0 ? step.y0 : k == 1 ? step.y1 : step.others;
-  }
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-  __syncthreads();
-  int const lane = threadIdx.x % 32;
-  float d[2][4];
-  for (int i = 0; i < 8; ++i) d[i / 4][i % 4] = step.accumulator;
-  mma_chain(d[0], tile.a, threadIdx.x / 32 * 16, tile.b, 0, 1, lane);
-  wgmma_fence();
-  Wgmma<8>::run(d[1], tile_descriptor(tile.a, core_bytes, along_rows), tile_descriptor(tile.b, core_bytes, along_rows), 1);
-  wgmma_wait();
-  for (int form = 0; form < 2; ++form) {
-    uint32_t const bits = __float_as_uint(d[form][0]);
-    bool same = true;
-    for (int i = 1; i < 4; ++i) same &= __float_as_uint(d[form][i]) == bits;
-    same = __syncthreads_and(same);
-    uint32_t const first = __shfl_sync(~0u, bits, 0);
-    same = __syncthreads_and(same && bits == first);
-    if (threadIdx.x == 0) results[2 * blockIdx.x + form] = same ? bits : ~1u;
-  }
-}
-
-constexpr uint16_t bf16_zero = 0, bf16_minus_zero = 0x8000, bf16_one = 0x3f80, bf16_minus_one = 0xbf80, bf16_infinity = 0x7f80,
-                   bf16_largest = 0x7f7f, bf16_smallest = 0x0001; // 2^-133
-constexpr uint16_t power_of_two(int exponent) {                   // 2^exponent as bfloat16
-  return exponent >= -126 ? (exponent + 127) << 7 : 1 << (exponent + 133);
-}
-
-struct Fact {
-  char const* what;
-  Step step;
-  uint32_t expected;
-};
-
-float from_bits(uint32_t bits) {
-  float value;
-  static_assert(sizeof(value) == sizeof(bits));
-  __builtin_memcpy(&value, &bits, sizeof(value));
-  return value;
-}
-
-std::vector<Fact> facts() {
-  auto const product = [](uint16_t x, uint16_t y, float accumulator) { return Step{x, 0, y, 0, 0, accumulator}; };
-  auto const idle = [](uint16_t others, uint32_t accumulator) {
-    return Step{0, 0, others, others, others, from_bits(accumulator)};
-  };
-  return {
-      {"a subnormal input counts in full", product(power_of_two(-130), power_of_two(20), 0), 0x08800000},
-      {"a subnormal result is kept", product(power_of_two(-70), power_of_two(-70), 0), 0x00000200},
-      {"a product below the subnormals is +0", product(power_of_two(-80), power_of_two(-80), 0), 0},
-      {"a negative product below the subnormals is +0", product(power_of_two(-80), 0x8000 | power_of_two(-80), 0), 0},
-      {"a subnormal accumulator is kept", product(0, bf16_one, from_bits(1)), 1},
-      {"an overflow is infinity", product(power_of_two(127), power_of_two(127), 0), 0x7f800000},
-      {"infinity times one is infinity", product(bf16_infinity, bf16_one, 0), 0x7f800000},
-      {"infinity times zero is NaN", product(0, bf16_infinity, 0), 0x7fffffff},
-      {"infinity minus infinity is NaN", product(bf16_infinity, bf16_one, from_bits(0xff800000)), 0x7fffffff},
-      {"one minus one is +0", product(bf16_one, bf16_minus_one, 1), 0},
-      {"bits below the last are cut, not rounded", product(power_of_two(-24), 0x3fc0, 1), 0x3f800000},
-      {"an idle step keeps +0", idle(bf16_one, 0), 0},
-      {"an idle step turns -0 into +0", idle(bf16_one, 0x80000000), 0},
-      {"an idle step of negative values turns -0 into +0", idle(bf16_minus_one, 0x80000000), 0},
-      {"an idle step of zeros turns -0 into +0", idle(bf16_zero, 0x80000000), 0},
-      {"an idle step of -0 turns -0 into +0", idle(bf16_minus_zero, 0x80000000), 0},
-      {"an idle step keeps the smallest subnormal", idle(bf16_one, 1), 1},
-      {"an idle step keeps a negative subnormal", idle(bf16_one, 0x80012345), 0x80012345},
-      {"an idle step keeps an odd number", idle(bf16_minus_one, 0x3f9e0651), 0x3f9e0651},
-      {"an idle step of the largest value keeps a small number", idle(bf16_largest, 0x1f9e0651), 0x1f9e0651},
-      {"an idle step of the largest value keeps a subnormal", idle(bf16_largest, 0x00012345), 0x00012345},
-      {"an idle step of the smallest value keeps a large number", idle(bf16_smallest, 0x7f7fffff), 0x7f7fffff},
-      {"an idle step keeps infinity", idle(bf16_one, 0x7f800000), 0x7f800000},
-      {"an idle step keeps -infinity", idle(bf16_one, 0xff800000), 0xff800000},
-  };
 }
 
 void check_forms(Suite& suite, Fill fill, int blocks) {
@@ -434,30 +298,10 @@ void check_forms(Suite& suite, Fill fill, int blocks) {
   }
 }
 
-void check_facts(Suite& suite) {
-  std::vector<Step> steps;
-  for (Fact const& fact : facts()) steps.push_back(fact.step);
-  Buffer<Step> const device_steps(steps);
-  Buffer<uint32_t> const results(2 * steps.size());
-  require(cudaFuncSetAttribute(step_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Tile)), "asking for memory");
-  step_kernel<<<static_cast<int>(steps.size()), threads, sizeof(Tile)>>>(device_steps.data(), results.data());
-  require(cudaGetLastError(), "launching steps");
-  auto const bits = results.download();
-  std::size_t i = 0;
-  for (Fact const& fact : facts()) {
-    char text[120];
-    std::snprintf(text, sizeof(text), "mma.sync %08x, wgmma %08x, expected %08x", bits[i], bits[i + 1], fact.expected);
-    bool const passed = bits[i] == fact.expected && bits[i + 1] == fact.expected;
-    std::printf("hardware %s: %s\n", fact.what, text);
-    suite.report.record("hardware", passed, fact.what, text);
-    i += 2;
-  }
-}
-
 } // namespace
 
 void check_hardware(Suite& suite) {
-  check_facts(suite);
+  check_steps(suite);
   int const blocks = suite.tiny ? 16 : suite.quick ? 2000 : 16000; // 5 x 16,000 x 128 tiles: ten million
   for (Fill const fill : {Fill::uniform, Fill::binades, Fill::tiny, Fill::weights, Fill::masked})
     check_forms(suite, fill, blocks);

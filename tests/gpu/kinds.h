@@ -7,6 +7,8 @@ namespace tik::gpu_suite {
 
 // The arithmetic facts that numerics.cuh rests on, measured on this chip.
 void check_hardware(Suite& suite);
+// The facts about a single step, a part of the above.
+void check_steps(Suite& suite);
 // full() against decode() at every position, as a rollout makes it: a growing cache, finished sequences padding the batch.
 void check_positions(Suite& suite);
 // A prompt alone against the prompt with a response of 1 to 130 tokens, and the response by decode().
