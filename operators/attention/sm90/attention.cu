@@ -47,8 +47,15 @@ int64_t rounded(int64_t bytes) {
   return (bytes + alignment - 1) / alignment * alignment;
 }
 
-bool may_decode(tik_attention_shape const& shape, tik_attention_limits const& limits) {
-  return int64_t{limits.query_length} * (shape.query_heads / shape.kv_heads) <= largest_decode_rows;
+int64_t blocks_of(int64_t size, int64_t block) { return (size + block - 1) / block; }
+
+bool decode_is_faster(tik_attention_shape const& shape, tik_attention_limits const& limits) {
+  if (limits.query_length == 1) return true;
+  if (limits.query_length > largest_decode_tokens) return false;
+  int64_t const rows = int64_t{limits.query_length} * (shape.query_heads / shape.kv_heads);
+  int64_t const decode_blocks = int64_t{limits.batch} * shape.kv_heads * blocks_of(rows, decode_block_rows);
+  int64_t const full_blocks = int64_t{limits.batch} * shape.query_heads * blocks_of(limits.query_length, full_block_positions);
+  return decode_blocks <= decode_blocks_a_round * blocks_of(full_blocks, multiprocessors);
 }
 
 // The workspace holds a region for each kernel that calls within the limits can reach: a kernel keeps counters at zero between
@@ -61,7 +68,7 @@ struct Regions {
 
 Regions workspace_regions(tik_attention_shape const& shape, tik_attention_limits const& limits) {
   return {rounded(full_workspace_bytes(shape, limits)),
-          may_decode(shape, limits) ? rounded(decode_workspace_bytes(shape, limits)) : 0};
+          decode_is_faster(shape, limits) ? rounded(decode_workspace_bytes(shape, limits)) : 0};
 }
 
 int64_t workspace_bytes(tik_attention_shape const& shape, tik_attention_limits const& limits) {
@@ -86,7 +93,7 @@ cudaError_t launch(Kernel kernel, tik_attention_args const& args) {
 
 Kernel select_kernel(Entry entry, tik_attention_shape const& shape, tik_attention_limits const& limits) {
   if (entry == Entry::full) return Kernel::full;
-  return may_decode(shape, limits) ? Kernel::decode : Kernel::full;
+  return decode_is_faster(shape, limits) ? Kernel::decode : Kernel::full;
 }
 
 tik_status run(Entry entry, tik_attention_args const* args, std::optional<Kernel> kernel) {
