@@ -38,6 +38,14 @@ struct DecisionEvent { LineageId id; ImplementationId implementation; AuditId au
 struct UsageEvent { std::int64_t tokens; };
 using Event = std::variant<OpportunityEvent, WithdrawalEvent, ImplementationEvent, ActionEvent, AuditEvent, DecisionEvent, UsageEvent>;
 
+// A record as the journal keeps it: its body as JSON text, under a hash that covers the entry before.
+struct JournalEntry {
+  std::int64_t sequence = 0;
+  std::string type; // "opportunity", "withdrawal", "implementation", "action", "audit", "lineage_decision", "model_usage"
+  std::int64_t number = 0;
+  std::string sha256, body;
+};
+
 class Store {
  public:
   // `file` must not exist; the identity is written in the same transaction as the schema.
@@ -66,6 +74,9 @@ class Store {
                                               std::vector<Withdrawal> withdrawals);
   Result<ModelUsage> append(ModelUsage usage);
 
+  // For an import: from here on an appended record keeps the created_at that it comes with.
+  void keep_times() { keep_times_ = true; }
+
   // Reading. An unknown id is an input error that says which ids exist.
   Result<Opportunity> opportunity(OpportunityId id) const;
   Result<Implementation> implementation(ImplementationId id) const;
@@ -85,6 +96,9 @@ class Store {
   // Calls `visit` for every record after sequence number `after`, in order of creation; returns the last sequence number seen.
   Result<std::int64_t> replay(std::int64_t after, std::function<void(std::int64_t sequence, std::string_view created_at, Event const&)> const& visit) const;
 
+  // Calls `visit` for every entry of the journal in order; stops at its first error.
+  Result<void> read_journal(std::function<Result<void>(JournalEntry const&)> const& visit) const;
+
   struct Counts { std::int64_t opportunities, implementations, actions, audits, decisions, usages; };
   Result<Counts> counts() const;
 
@@ -92,6 +106,7 @@ class Store {
   struct Database;
   explicit Store(std::unique_ptr<Database> database);
   std::unique_ptr<Database> database_;
+  bool keep_times_ = false;
 };
 
 }  // namespace tik::ir

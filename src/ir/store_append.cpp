@@ -11,7 +11,12 @@ namespace {
 // One record on its way into the store: its body into the journal, then its links, then the row that closes it.
 class Appender {
  public:
-  explicit Appender(Connection const& connection) : connection_(connection) {}
+  // keep_times: records keep the created_at that they come with.
+  Appender(Connection const& connection, bool keep_times) : connection_(connection), keep_times_(keep_times) {}
+
+  void date(std::string& created_at) const {
+    if (!keep_times_) created_at = utc_now();
+  }
 
   std::int64_t next_number(RecordType const& type) const {
     return connection_.cell(fmt::format("SELECT max(number) + 1 FROM {}", type.table)).value_or(type.first);
@@ -66,7 +71,7 @@ class Appender {
 
   Result<Opportunity> append(Opportunity opportunity) {
     opportunity.id.number = next_number(opportunity_type);
-    opportunity.created_at = utc_now();
+    date(opportunity.created_at);
     if (opportunity.evidence.empty()) return input_error("The opportunity has no evidence: name at least one audit.");
     if (opportunity.implementations.empty())
       return input_error(
@@ -87,7 +92,7 @@ class Appender {
 
   Result<Implementation> append(Implementation implementation) {
     implementation.id.number = next_number(implementation_type);
-    implementation.created_at = utc_now();
+    date(implementation.created_at);
     auto const number = implementation.id.number;
     TIK_TRY(auto const sequence, write_body(implementation_type, number, implementation, implementation_from_json));
     connection_
@@ -99,7 +104,7 @@ class Appender {
 
   Result<Action> append(Action action) {
     action.id.number = next_number(action_type);
-    action.created_at = utc_now();
+    date(action.created_at);
     if (action.parents.empty() || action.parents.size() > 2 ||
         (action.parents.size() == 2 && action.parents[0] == action.parents[1]))
       return input_error("The action must have one parent, or two different ones for a merge.");
@@ -117,7 +122,7 @@ class Appender {
 
   Result<LineageDecision> append(LineageDecision decision, std::vector<Opportunity> follow_ups) {
     decision.id.number = next_number(decision_type);
-    decision.created_at = utc_now();
+    date(decision.created_at);
     decision.follow_ups.clear();
     std::int64_t const first_follow_up = next_number(opportunity_type);
     for (std::size_t i = 0; i < follow_ups.size(); ++i)
@@ -141,7 +146,7 @@ class Appender {
   }
 
   Result<Withdrawal> append(Withdrawal withdrawal) {
-    withdrawal.created_at = utc_now();
+    date(withdrawal.created_at);
     auto const opportunity = withdrawal.opportunity.number;
     TIK_CHECK(must_exist(opportunity_type, opportunity));
     if (connection_.statement("SELECT 1 FROM withdrawal WHERE opportunity = ?", opportunity).executeStep())
@@ -155,22 +160,25 @@ class Appender {
 
  private:
   Connection const& connection_;
+  bool keep_times_;
 };
 
 } // namespace
 
 Result<Opportunity> Store::append(Opportunity opportunity) {
-  return in_transaction(database_->connection, [&] { return Appender(database_->connection).append(std::move(opportunity)); });
+  return in_transaction(database_->connection,
+                        [&] { return Appender(database_->connection, keep_times_).append(std::move(opportunity)); });
 }
 
 Result<Withdrawal> Store::append(Withdrawal withdrawal) {
-  return in_transaction(database_->connection, [&] { return Appender(database_->connection).append(std::move(withdrawal)); });
+  return in_transaction(database_->connection,
+                        [&] { return Appender(database_->connection, keep_times_).append(std::move(withdrawal)); });
 }
 
 Result<Implementation> Store::append_root(Implementation implementation) {
   auto const& connection = database_->connection;
   return in_transaction(connection, [&]() -> Result<Implementation> {
-    Appender appender(connection);
+    Appender appender(connection, keep_times_);
     if (appender.next_number(implementation_type) != implementation_type.first)
       return input_error("The search has a root already: every further implementation needs an action.");
     implementation.parents.clear();
@@ -181,7 +189,7 @@ Result<Implementation> Store::append_root(Implementation implementation) {
 Result<std::pair<Action, Implementation>> Store::append(Action action, Implementation implementation) {
   auto const& connection = database_->connection;
   return in_transaction(connection, [&]() -> Result<std::pair<Action, Implementation>> {
-    Appender appender(connection);
+    Appender appender(connection, keep_times_);
     TIK_CHECK(appender.must_exist(implementation_type, action.parents));
     implementation.parents = action.parents;
     TIK_TRY(implementation, appender.append(std::move(implementation)));
@@ -194,9 +202,9 @@ Result<std::pair<Action, Implementation>> Store::append(Action action, Implement
 Result<Audit> Store::append(Audit audit, bool measured, bool within_limits, std::optional<double> total_us) {
   auto const& connection = database_->connection;
   return in_transaction(connection, [&]() -> Result<Audit> {
-    Appender appender(connection);
+    Appender appender(connection, keep_times_);
     audit.id.number = appender.next_number(audit_type);
-    audit.created_at = utc_now();
+    appender.date(audit.created_at);
     TIK_CHECK(appender.must_exist(implementation_type, audit.implementation.number));
     if (measured && !total_us) return input_error("The audit is completely measured but has no total: give T.");
     if (within_limits && !measured)
@@ -218,14 +226,15 @@ Result<Audit> Store::append(Audit audit, bool measured, bool within_limits, std:
 }
 
 Result<LineageDecision> Store::append(LineageDecision decision, std::vector<Opportunity> follow_ups) {
-  return in_transaction(database_->connection,
-                        [&] { return Appender(database_->connection).append(std::move(decision), std::move(follow_ups)); });
+  return in_transaction(database_->connection, [&] {
+    return Appender(database_->connection, keep_times_).append(std::move(decision), std::move(follow_ups));
+  });
 }
 
 Result<std::vector<LineageDecision>> Store::append(std::vector<std::pair<LineageDecision, std::vector<Opportunity>>> decisions,
                                                    std::vector<Withdrawal> withdrawals) {
   return in_transaction(database_->connection, [&]() -> Result<std::vector<LineageDecision>> {
-    Appender appender(database_->connection);
+    Appender appender(database_->connection, keep_times_);
     std::vector<LineageDecision> appended;
     for (auto& [decision, follow_ups] : decisions) {
       TIK_TRY(auto recorded, appender.append(std::move(decision), std::move(follow_ups)));
@@ -239,9 +248,9 @@ Result<std::vector<LineageDecision>> Store::append(std::vector<std::pair<Lineage
 Result<ModelUsage> Store::append(ModelUsage usage) {
   auto const& connection = database_->connection;
   return in_transaction(connection, [&]() -> Result<ModelUsage> {
-    Appender appender(connection);
+    Appender appender(connection, keep_times_);
     usage.number = appender.next_number(usage_type);
-    usage.created_at = utc_now();
+    appender.date(usage.created_at);
     if (usage.action) TIK_CHECK(appender.must_exist(action_type, usage.action->number));
     TIK_TRY(auto const sequence, appender.write_body(usage_type, usage.number, usage, model_usage_from_json));
     auto row = connection.statement(

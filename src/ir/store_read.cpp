@@ -101,4 +101,15 @@ Result<std::optional<ImplementationId>> Store::implementation_with_source(std::s
   });
 }
 
+Result<void> Store::read_journal(std::function<Result<void>(JournalEntry const&)> const& visit) const {
+  Connection const& connection = database_->connection;
+  return guarded(connection.file(), [&]() -> Result<void> {
+    auto query = connection.statement("SELECT sequence, type, number, sha256, body FROM record ORDER BY sequence");
+    while (query.executeStep())
+      TIK_CHECK(visit({query.getColumn(0).getInt64(), query.getColumn(1).getString(), query.getColumn(2).getInt64(),
+                       query.getColumn(3).getString(), query.getColumn(4).getString()}));
+    return {};
+  });
+}
+
 } // namespace tik::ir
