@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <mutex>
+
+#include "src/base/sha256.h"
 
 namespace tik::ir {
 namespace {
@@ -17,8 +20,12 @@ Result<std::string> blob_content(git_repository* git, std::filesystem::path cons
   return std::string(static_cast<char const*>(git_blob_rawcontent(blob)), static_cast<std::size_t>(git_blob_rawsize(blob)));
 }
 
-Result<void> read_tree_into(git_repository* git, std::filesystem::path const& folder, git_tree const* tree,
-                            std::string const& prefix, bool with_content, int depth, std::vector<SourceFile>& files) {
+// Calls `visit(name, id, executable) -> Result<void>` for every file of a tree. commit() writes plain names and files only, but
+// the repository may come from elsewhere: anything else is refused here, before it reaches a file system.
+using VisitFile = std::function<Result<void>(std::string const& name, git_oid const& id, bool executable)>;
+
+Result<void> walk_tree(git_repository* git, std::filesystem::path const& folder, git_tree const* tree,
+                       std::string const& prefix, int depth, VisitFile const& visit) {
   auto const damaged = [&](std::string_view name, std::string_view sentence) {
     return damage_error(fmt::format("{}: a stored tree holds '{}{}', which {}", folder.string(), prefix, name, sentence));
   };
@@ -26,7 +33,6 @@ Result<void> read_tree_into(git_repository* git, std::filesystem::path const& fo
   for (std::size_t i = 0; i < git_tree_entrycount(tree); ++i) {
     auto const* entry = git_tree_entry_byindex(tree, i);
     std::string const name = git_tree_entry_name(entry);
-    // commit() writes no such trees, but the repository may come from elsewhere.
     if (auto const reason = bad_source_name(name); !reason.empty()) return damaged(name, reason);
     auto const mode = git_tree_entry_filemode(entry);
     if (mode == GIT_FILEMODE_TREE) {
@@ -34,13 +40,9 @@ Result<void> read_tree_into(git_repository* git, std::filesystem::path const& fo
       if (int const code = git_tree_lookup(&child, git, git_tree_entry_id(entry)); code != 0)
         return tl::unexpected(git_error(folder, code, fmt::format("the folder '{}{}' cannot be read", prefix, name)));
       GitTree const owner(child);
-      TIK_CHECK(read_tree_into(git, folder, child, prefix + name + "/", with_content, depth + 1, files));
+      TIK_CHECK(walk_tree(git, folder, child, prefix + name + "/", depth + 1, visit));
     } else if (mode == GIT_FILEMODE_BLOB || mode == GIT_FILEMODE_BLOB_EXECUTABLE) {
-      SourceFile file{.name = prefix + name, .content = {}, .executable = mode == GIT_FILEMODE_BLOB_EXECUTABLE};
-      if (with_content) {
-        TIK_TRY(file.content, blob_content(git, folder, *git_tree_entry_id(entry), file.name));
-      }
-      files.push_back(std::move(file));
+      TIK_CHECK(visit(prefix + name, *git_tree_entry_id(entry), mode == GIT_FILEMODE_BLOB_EXECUTABLE));
     } else {
       return damaged(name, "is neither a regular file nor a folder.");
     }
@@ -154,12 +156,41 @@ Result<git_oid> write_tree(git_repository* git, std::filesystem::path const& fol
   return id;
 }
 
-Result<std::vector<SourceFile>> read_tree(git_repository* git, std::filesystem::path const& folder, git_tree const* tree,
-                                          bool with_content) {
+Result<std::vector<SourceFile>> read_tree(git_repository* git, std::filesystem::path const& folder, git_tree const* tree) {
   std::vector<SourceFile> files;
-  TIK_CHECK(read_tree_into(git, folder, tree, "", with_content, 0, files));
+  TIK_CHECK(
+      walk_tree(git, folder, tree, "", 0, [&](std::string const& name, git_oid const& id, bool executable) -> Result<void> {
+        TIK_TRY(auto content, blob_content(git, folder, id, name));
+        files.push_back({name, std::move(content), executable});
+        return {};
+      }));
   std::sort(files.begin(), files.end(), [](SourceFile const& a, SourceFile const& b) { return a.name < b.name; });
   return files;
+}
+
+Result<std::vector<std::string>> tree_names(git_repository* git, std::filesystem::path const& folder, git_tree const* tree) {
+  std::vector<std::string> names;
+  TIK_CHECK(walk_tree(git, folder, tree, "", 0, [&](std::string const& name, git_oid const&, bool) -> Result<void> {
+    names.push_back(name);
+    return {};
+  }));
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Result<std::vector<SourceDigest>> tree_digests(git_repository* git, std::filesystem::path const& folder, git_tree const* tree,
+                                               BlobDigests& known) {
+  std::vector<SourceDigest> digests;
+  TIK_CHECK(walk_tree(git, folder, tree, "", 0, [&](std::string const& name, git_oid const& id, bool) -> Result<void> {
+    auto entry = known.find(hex(id));
+    if (entry == known.end()) {
+      TIK_TRY(auto const content, blob_content(git, folder, id, name));
+      entry = known.emplace(hex(id), SourceDigest{{}, content.size(), sha256_hex(content)}).first;
+    }
+    digests.push_back({name, entry->second.bytes, entry->second.content_sha256});
+    return {};
+  }));
+  return digests;
 }
 
 } // namespace tik::ir

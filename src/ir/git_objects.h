@@ -7,11 +7,12 @@
 #include <git2/sys/repository.h>
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "src/ir/source_folder.h"
+#include "src/base/source_folder.h"
 #include "src/ir/sources.h"
 
 namespace tik::ir {
@@ -44,10 +45,14 @@ class GitLibrary {
   GitLibrary& operator=(GitLibrary const&) = delete;
 };
 
+// Size and hash of contents by blob id.
+using BlobDigests = std::map<std::string, SourceDigest>;
+
 struct SourceRepository::Repository {
   GitLibrary library; // outlives the repository
   std::filesystem::path folder;
   GitRepository git;
+  BlobDigests digests; // of the contents read so far
 };
 
 // "FOLDER: WHAT: reason." as machine error where the system failed, as damage where stored objects are missing or wrong.
@@ -65,8 +70,12 @@ Result<GitRepository> staging_view(std::filesystem::path const& folder, std::fil
 // Writes blobs and trees; returns the root tree's id.
 Result<git_oid> write_tree(git_repository* git, std::filesystem::path const& folder, std::vector<SourceFile> const& files);
 
-// The files of a tree, with or without their content, sorted by name.
-Result<std::vector<SourceFile>> read_tree(git_repository* git, std::filesystem::path const& folder, git_tree const* tree,
-                                          bool with_content);
+// The files of a tree with their content, sorted by name.
+Result<std::vector<SourceFile>> read_tree(git_repository* git, std::filesystem::path const& folder, git_tree const* tree);
+// Their names alone.
+Result<std::vector<std::string>> tree_names(git_repository* git, std::filesystem::path const& folder, git_tree const* tree);
+// Their sizes and hashes; what is not in `known` is read and added.
+Result<std::vector<SourceDigest>> tree_digests(git_repository* git, std::filesystem::path const& folder, git_tree const* tree,
+                                               BlobDigests& known);
 
 } // namespace tik::ir

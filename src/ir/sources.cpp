@@ -101,22 +101,23 @@ Result<std::string> SourceRepository::commit(std::filesystem::path const& folder
 Result<void> SourceRepository::keep(std::string const& name, std::string const& commit) {
   auto* git = repository_->git.get();
   TIK_TRY(auto const found, find_commit(git, repository_->folder, commit));
-  auto const* id = git_commit_id(found.get());
   auto const reference_name = "refs/tik/" + name;
-  git_oid existing;
-  bool const there = git_reference_name_to_id(&existing, git, reference_name.c_str()) == 0;
-  if (there && git_oid_equal(&existing, id) != 0) return {};
-  if (there) {
-    return damage_error(fmt::format("{}: {} points at {} already, not at {}: run `tik verify`.", repository_->folder.string(),
-                                    reference_name, hex(existing), commit));
-  }
-  // Not flushed: the record is the truth, and a reference that a power loss took is written again here.
+  // Not flushed: the flush of the record that follows carries it, and the record is the truth.
   git_reference* reference = nullptr;
-  int const code = git_reference_create(&reference, git, reference_name.c_str(), id, 1, nullptr);
+  int const code = git_reference_create(&reference, git, reference_name.c_str(), git_commit_id(found.get()), 1, nullptr);
   GitReference const owner(reference);
   if (code != 0)
     return tl::unexpected(git_error(repository_->folder, code, fmt::format("{} cannot be written", reference_name)));
   return {};
+}
+
+Result<std::string> SourceRepository::kept(std::string const& name) const {
+  git_oid id;
+  auto const reference_name = "refs/tik/" + name;
+  int const code = git_reference_name_to_id(&id, repository_->git.get(), reference_name.c_str());
+  if (code == GIT_ENOTFOUND) return std::string();
+  if (code != 0) return tl::unexpected(git_error(repository_->folder, code, fmt::format("{} cannot be read", reference_name)));
+  return hex(id);
 }
 
 bool SourceRepository::contains(std::string const& commit) const {
@@ -126,27 +127,30 @@ bool SourceRepository::contains(std::string const& commit) const {
 Result<void> SourceRepository::check_out(std::string const& commit, std::filesystem::path const& folder) const {
   auto* git = repository_->git.get();
   TIK_TRY(auto const tree, find_tree(git, repository_->folder, commit));
-  TIK_TRY(auto const files, read_tree(git, repository_->folder, tree.get(), true));
+  TIK_TRY(auto const files, read_tree(git, repository_->folder, tree.get()));
   return write_source_folder(folder, files);
 }
 
 Result<std::vector<std::string>> SourceRepository::list(std::string const& commit) const {
   auto* git = repository_->git.get();
   TIK_TRY(auto const tree, find_tree(git, repository_->folder, commit));
-  TIK_TRY(auto const files, read_tree(git, repository_->folder, tree.get(), false));
-  std::vector<std::string> names;
-  for (auto const& file : files) names.push_back(file.name);
-  return names;
+  return tree_names(git, repository_->folder, tree.get());
 }
 
 Result<std::string> SourceRepository::read(std::string const& commit, std::string const& file) const {
   auto* git = repository_->git.get();
   TIK_TRY(auto const tree, find_tree(git, repository_->folder, commit));
-  TIK_TRY(auto files, read_tree(git, repository_->folder, tree.get(), true));
+  TIK_TRY(auto files, read_tree(git, repository_->folder, tree.get()));
   auto const found =
       std::find_if(files.begin(), files.end(), [&](SourceFile const& candidate) { return candidate.name == file; });
   if (found != files.end()) return std::move(found->content);
   return input_error(fmt::format("'{}' is not in commit {}: list its files first.", file, commit));
+}
+
+Result<std::vector<SourceDigest>> SourceRepository::digests(std::string const& commit) const {
+  auto* git = repository_->git.get();
+  TIK_TRY(auto const tree, find_tree(git, repository_->folder, commit));
+  return tree_digests(git, repository_->folder, tree.get(), repository_->digests);
 }
 
 Result<std::vector<std::string>> SourceRepository::parents(std::string const& commit) const {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/base/error.h"
+#include "src/base/source_folder.h"
 
 namespace tik::ir {
 
@@ -37,7 +38,8 @@ class SourceRepository {
   // Commits the content of `folder` (regular files and folders only: a symbolic link, a device or a file name that is not UTF-8 is an input
   // error that names it). Objects are durable (fsync) when this returns. The commit is kept alive by keep().
   Result<std::string> commit(std::filesystem::path const& folder, std::vector<std::string> const& parents, std::string const& message);
-  // Points refs/tik/NAME at the commit ("I7"), so that git's garbage collection keeps it and people find it by its id.
+  // Points refs/tik/NAME at the commit ("I7"), so that git's garbage collection keeps it and people find it by its id. Called before the
+  // record is written; a name that a crash left behind on a commit without record moves to the new one.
   Result<void> keep(std::string const& name, std::string const& commit);
   bool contains(std::string const& commit) const;
 
@@ -51,6 +53,10 @@ class SourceRepository {
   // File names and one file's content at a commit.
   Result<std::vector<std::string>> list(std::string const& commit) const;
   Result<std::string> read(std::string const& commit, std::string const& file) const;
+  // Size and hash of every file, for hash_source_digests; a file that several commits share is read once.
+  Result<std::vector<SourceDigest>> digests(std::string const& commit) const;
+  // The commit that refs/tik/NAME points at; empty when there is no such reference.
+  Result<std::string> kept(std::string const& name) const;
   // The commit's parents, in order.
   Result<std::vector<std::string>> parents(std::string const& commit) const;
 

@@ -137,7 +137,7 @@ Result<MergeOutcome> SourceRepository::merge(std::string const& ours, std::strin
   git_tree* merged = nullptr;
   if (int const code = git_tree_lookup(&merged, view.get(), &merged_id); code != 0) return fail(code);
   GitTree const merged_owner(merged);
-  TIK_TRY(auto const files, read_tree(view.get(), repository_->folder, merged, true));
+  TIK_TRY(auto const files, read_tree(view.get(), repository_->folder, merged));
   TIK_CHECK(write_source_folder(folder, files));
   return outcome;
 }

@@ -43,6 +43,28 @@ Result<void> check_store(Connection const& connection) {
 
 } // namespace
 
+Result<SearchIdentity> read_identity(Connection const& connection) {
+  auto const file = connection.file().string();
+  auto query = connection.statement(
+      "SELECT specification_text, specification_file, seal, baseline_us, checks_version, created_at FROM search");
+  if (!query.executeStep()) return damage_error(fmt::format("{}: the search has no specification: restore a copy.", file));
+  SearchIdentity identity;
+  identity.specification_text = query.getColumn(0).getString();
+  identity.specification_file = query.getColumn(1).getString();
+  identity.seal = query.getColumn(2).getString();
+  auto const baseline = parse_json(query.getColumn(3).getString(), "baseline latencies");
+  if (!baseline || !baseline->is_object())
+    return damage_error(fmt::format("{}: the baseline latencies cannot be read: restore a copy.", file));
+  for (auto const& [id, latency_us] : baseline->items()) {
+    if (!latency_us.is_number())
+      return damage_error(fmt::format("{}: the baseline of '{}' is not a number: restore a copy.", file, id));
+    identity.baseline_us[id] = latency_us.get<double>();
+  }
+  identity.checks_version = query.getColumn(4).getString();
+  identity.created_at = query.getColumn(5).getString();
+  return identity;
+}
+
 Store::Store(std::unique_ptr<Database> database) : database_(std::move(database)) {}
 Store::Store(Store&&) noexcept = default;
 Store& Store::operator=(Store&&) noexcept = default;
@@ -74,27 +96,7 @@ Result<Store> Store::open(std::filesystem::path const& file, Mode mode) {
 }
 
 Result<SearchIdentity> Store::identity() const {
-  auto const& connection = database_->connection;
-  return guarded(connection.file(), [&]() -> Result<SearchIdentity> {
-    auto query = connection.statement(
-        "SELECT specification_text, specification_file, seal, baseline_us, checks_version, created_at FROM search");
-    if (!query.executeStep())
-      return damage_error(fmt::format("{}: the search has no specification: restore a copy.", connection.file().string()));
-    SearchIdentity identity;
-    identity.specification_text = query.getColumn(0).getString();
-    identity.specification_file = query.getColumn(1).getString();
-    identity.seal = query.getColumn(2).getString();
-    TIK_TRY(auto const baseline,
-            parse_json(query.getColumn(3).getString(), connection.file().string() + ": baseline latencies"));
-    for (auto const& [id, latency_us] : baseline.items()) {
-      if (!latency_us.is_number())
-        return damage_error(fmt::format("{}: the baseline of '{}' is not a number.", connection.file().string(), id));
-      identity.baseline_us[id] = latency_us.get<double>();
-    }
-    identity.checks_version = query.getColumn(4).getString();
-    identity.created_at = query.getColumn(5).getString();
-    return identity;
-  });
+  return guarded(database_->connection.file(), [&] { return read_identity(database_->connection); });
 }
 
 Result<Store::Counts> Store::counts() const {

@@ -65,6 +65,9 @@ auto in_transaction(Connection const& connection, Action action) -> decltype(act
   });
 }
 
+// What create() wrote about the search as a whole.
+Result<SearchIdentity> read_identity(Connection const& connection);
+
 struct Store::Database {
   Connection connection;
 };

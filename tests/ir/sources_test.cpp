@@ -129,14 +129,23 @@ TEST_F(SourcesTest, CommitsWithoutAReferenceAreOnlyGarbage) {
   EXPECT_TRUE(reopened.contains(root));
 }
 
-TEST_F(SourcesTest, KeepIsRepeatableButNeverMoves) {
-  auto const first = commit(simple);
-  auto const second = commit({{"a", "other\n"}}, {first});
-  value(repository.keep("I0", first));
-  value(repository.keep("I0", first));
-  auto const moved = repository.keep("I0", second);
-  ASSERT_FALSE(moved);
-  EXPECT_THAT(moved.error().message, HasSubstr("refs/tik/I0 points at " + first));
+TEST_F(SourcesTest, KeepIsRepeatableAndMovesWhatACrashLeftBehind) {
+  auto const lost = commit(simple);
+  auto const recorded = commit({{"a", "other\n"}}, {lost});
+  EXPECT_EQ(value(repository.kept("I1")), "");
+  value(repository.keep("I1", lost));
+  value(repository.keep("I1", lost));
+  EXPECT_EQ(value(repository.kept("I1")), lost);
+  value(repository.keep("I1", recorded));
+  EXPECT_EQ(value(repository.kept("I1")), recorded);
+}
+
+TEST_F(SourcesTest, DigestsHashLikeTheFolder) {
+  auto const id = commit(simple);
+  EXPECT_EQ(hash_source_digests(value(repository.digests(id))),
+            hash_source_files(value(read_source_folder(folder_with(simple)))));
+  EXPECT_NE(hash_source_digests(value(repository.digests(id))),
+            hash_source_digests(value(repository.digests(commit({{"a", "x"}})))));
 }
 
 TEST_F(SourcesTest, UnknownCommitsAreNamed) {

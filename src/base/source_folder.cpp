@@ -1,4 +1,4 @@
-#include "src/ir/source_folder.h"
+#include "src/base/source_folder.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -13,7 +13,9 @@
 #include <memory>
 #include <utility>
 
-namespace tik::ir {
+#include "src/base/sha256.h"
+
+namespace tik {
 namespace {
 
 class Descriptor {
@@ -187,6 +189,20 @@ std::string_view bad_source_name(std::string_view name) {
   return {};
 }
 
+std::string hash_source_digests(std::vector<SourceDigest> digests) {
+  std::sort(digests.begin(), digests.end(), [](SourceDigest const& a, SourceDigest const& b) { return a.name < b.name; });
+  std::string text;
+  for (auto const& digest : digests)
+    text += fmt::format("{} {} {}\n", sha256_hex(digest.name), digest.bytes, digest.content_sha256);
+  return sha256_hex(text);
+}
+
+std::string hash_source_files(std::vector<SourceFile> const& files) {
+  std::vector<SourceDigest> digests;
+  for (auto const& file : files) digests.push_back({file.name, file.content.size(), sha256_hex(file.content)});
+  return hash_source_digests(std::move(digests));
+}
+
 Result<std::vector<SourceFile>> read_source_folder(std::filesystem::path const& folder) { return FolderReader(folder).read(); }
 
 Result<void> write_source_folder(std::filesystem::path const& folder, std::vector<SourceFile> const& files) {
@@ -200,4 +216,4 @@ Result<void> write_source_folder(std::filesystem::path const& folder, std::vecto
   return {};
 }
 
-} // namespace tik::ir
+} // namespace tik
