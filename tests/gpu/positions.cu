@@ -49,7 +49,8 @@ void check_long(Suite& suite, tik_attention_shape const& shape, Distribution dis
   std::string const label = describe(shape) + " " + name(distribution) + " length " + std::to_string(length);
   Rows const full = run_full(suite, shape, {{source, 0, length}}, label)[0];
   std::vector<int> positions{length - 1};
-  for (int edge = 1024; edge < length; edge += 1024) positions.insert(positions.end(), {edge - 1, edge});
+  for (int edge = 256; edge < length; edge += 256)
+    positions.insert(positions.end(), {edge - 1, edge}); // parts are multiples of 256
   for (int i = 0; i < 64; ++i) positions.push_back(random.between(0, length - 1));
   std::vector<Piece> pieces;
   for (int const position : positions) pieces.push_back({source, position, position + 1});
