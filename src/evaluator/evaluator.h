@@ -14,18 +14,19 @@ namespace tik::evaluator {
 
 struct Request {
   spec::Specification const& specification;
-  std::string seal;                     // spec::seal of the search, or of the bare specification
-  std::filesystem::path source;         // folder with implementation.toml
+  std::string seal;                                   // spec::seal of the search, or of the bare specification
+  std::filesystem::path source;                       // folder with implementation.toml
   std::optional<std::filesystem::path> incumbent;     // its source folder, built and measured beside the candidate
   std::map<std::string, double> incumbent_latency_us; // recorded latencies by workload id; needed with `incumbent`
-  std::filesystem::path scratch;        // existing folder; everything written lies in a fresh folder below it, removed at the end
-  std::filesystem::path build_cache;    // folder where built libraries may be kept by source hash (incumbent: built once); empty: none
+  std::filesystem::path scratch; // existing folder; everything written lies in a fresh folder below it, removed at the end
+  std::filesystem::path
+      build_cache; // folder where built libraries may be kept by source hash (incumbent: built once); empty: none
   std::function<void(std::string_view stage, double fraction)> progress; // may be empty
-  std::atomic<bool> const* cancel = nullptr; // set: stop within a second, kill all children
+  std::atomic<bool> const* cancel = nullptr;                             // set: stop within a second, kill all children
 };
 
-// Whatever the candidate does ends up in the report. An Error means the machine could not evaluate (no scratch space, no fork) or
-// the request was wrong, or it was cancelled; nothing may be recorded then.
+// Whatever the candidate does ends up in the report. An Error means the machine could not evaluate (no scratch space, no fork)
+// or the request was wrong, or it was cancelled; nothing may be recorded then.
 Result<Report> evaluate(Request const& request);
 
 // Entry of the untrusted child: `tik` re-executes itself with this. Returns the process exit code.
@@ -34,4 +35,4 @@ int worker_main(int argc, char** argv);
 // Hash over the names and contents of a source tree (sorted by name); what Report::source_sha256 holds.
 Result<std::string> hash_source_tree(std::filesystem::path const& folder);
 
-}  // namespace tik::evaluator
+} // namespace tik::evaluator

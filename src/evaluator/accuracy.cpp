@@ -1,0 +1,138 @@
+#include "src/evaluator/accuracy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "operators/attention/reference.h"
+#include "src/evaluator/stages.h"
+
+namespace tik::evaluator {
+namespace {
+
+constexpr int longest_cache = 1024; // tokens of a decode check; longer workloads are checked up to here
+
+attention::Entry entry_of(spec::WorkloadKind kind) {
+  switch (kind) {
+    case spec::WorkloadKind::full:
+      return attention::Entry::full;
+    case spec::WorkloadKind::extend:
+      return attention::Entry::extend;
+    case spec::WorkloadKind::decode:
+      return attention::Entry::decode;
+  }
+  return attention::Entry::full;
+}
+
+char const* name_of(spec::WorkloadKind kind) {
+  switch (kind) {
+    case spec::WorkloadKind::full:
+      return "full";
+    case spec::WorkloadKind::extend:
+      return "extend";
+    case spec::WorkloadKind::decode:
+      return "decode";
+  }
+  return "full";
+}
+
+// A call of each kind on sequences as long as the checks and workloads ask for.
+std::vector<CallShape> call_shapes(spec::Specification const& specification, Dataset const& dataset) {
+  std::vector<Rows> whole, tail, last;
+  for (int b = 0; b < static_cast<int>(dataset.sequences.size()); ++b) {
+    int const tokens = dataset.sequences[static_cast<std::size_t>(b)].tokens;
+    int const chunk = std::max(1, tokens / 3);
+    if (b > 0) whole.push_back({b, 0, tokens}); // the first is as long as a decode workload: too long for a full call
+    tail.push_back({b, tokens - chunk, chunk});
+    last.push_back({b, tokens - 1, 1});
+  }
+  tail.erase(tail.begin());
+  int const page_size = specification.checks.page_sizes.empty() ? 16 : specification.checks.page_sizes.back();
+  return {{spec::WorkloadKind::full, whole, spec::KvLayout::packed, 0, false},
+          {spec::WorkloadKind::extend, tail, spec::KvLayout::paged, page_size, false},
+          {spec::WorkloadKind::decode, last, spec::KvLayout::contiguous, 0, false}};
+}
+
+std::vector<int> sequence_lengths(spec::Specification const& specification) {
+  int decode = 1, full = 1;
+  for (spec::Workload const& workload : specification.workloads) {
+    if (workload.kind == spec::WorkloadKind::decode) decode = std::max(decode, workload.tokens);
+  }
+  for (int const prompt : specification.checks.prompts) full = std::max(full, prompt);
+  int response = 0;
+  for (int const value : specification.checks.responses) response = std::max(response, value);
+  full += response;
+  return {std::min(decode, longest_cache), full, std::max(1, full / 2 + 1)};
+}
+
+double largest_value(Dataset const& dataset) {
+  float largest = 0;
+  for (Sequence const& sequence : dataset.sequences) {
+    for (tik_bf16 const value : sequence.values) largest = std::max(largest, std::abs(to_float(value)));
+  }
+  return largest;
+}
+
+Checked<AccuracyErrors> measure(Arena& arena, Dataset const& dataset, CallShape const& shape, Random& random) {
+  arena.clear();
+  Checked<Image> image = Image::place(arena, dataset, shape, random);
+  if (!image) return tl::unexpected(std::move(image.error()));
+  Checked<Outputs> const outputs = image->run();
+  if (!outputs) return tl::unexpected(outputs.error());
+  return errors_against_reference(shape.kind, *image, *outputs, dataset);
+}
+
+} // namespace
+
+Checked<AccuracyErrors> errors_against_reference(spec::WorkloadKind kind, Image const& image, Outputs const& outputs,
+                                                 Dataset const& dataset) {
+  attention::Reference reference;
+  if (auto refused = attention::compute_reference(entry_of(kind), image.host_args(), reference, 1)) {
+    return machine_failure({ErrorKind::input, "The reference refuses the specification's shape: " + refused->sentence});
+  }
+  double const scale = largest_value(dataset);
+  AccuracyErrors errors;
+  for (std::size_t i = 0; i < outputs.out.size(); ++i) {
+    errors.out = std::max(errors.out, std::abs(static_cast<double>(to_float(outputs.out[i])) - reference.out[i]) / scale);
+  }
+  for (std::size_t i = 0; i < outputs.lse.size(); ++i) {
+    errors.lse = std::max(errors.lse, std::abs(static_cast<double>(outputs.lse[i]) - reference.lse[i]));
+  }
+  return errors;
+}
+
+Checked<StageText> check_accuracy(StageContext const& context, BuiltImplementation const& candidate) {
+  spec::Checks const& checks = context.specification.checks;
+  Checked<Session> session = start_session(context, candidate);
+  if (!session) return tl::unexpected(session.error());
+  Arena arena(*session);
+  Random random(context.seed ^ 0x6163637572616379);
+  Json table = Json::array();
+  AccuracyErrors worst;
+  for (std::string const& name : checks.accuracy_distributions) {
+    Dataset const dataset = draw(contract_shape(context.specification.shape), sequence_lengths(context.specification),
+                                 distribution_from(name), random);
+    for (CallShape const& shape : call_shapes(context.specification, dataset)) {
+      Checked<AccuracyErrors> const errors = measure(arena, dataset, shape, random);
+      if (!errors) return tl::unexpected(errors.error());
+      table.push_back(
+          {{"distribution", name}, {"call", name_of(shape.kind)}, {"out_error", errors->out}, {"lse_error", errors->lse}});
+      worst = {std::max(worst.out, errors->out), std::max(worst.lse, errors->lse)};
+      if (errors->out > checks.accuracy_max_error || errors->lse > checks.lse_max_error) {
+        bool const out = errors->out > checks.accuracy_max_error;
+        return candidate_failure(
+            fmt::format("{} is too far from the float64 reference for {} inputs: {} error {:.3g}, at most {:.3g}.",
+                        name_of(shape.kind), name, out ? "output" : "log-sum-exp", out ? errors->out : errors->lse,
+                        out ? checks.accuracy_max_error : checks.lse_max_error),
+            {{"errors", table}});
+      }
+    }
+    context.report_progress(static_cast<double>(table.size()) / static_cast<double>(3 * checks.accuracy_distributions.size()));
+  }
+  return StageText{
+      fmt::format("Largest error against float64: output {:.2g} of max|v|, log-sum-exp {:.2g}.", worst.out, worst.lse),
+      {{"errors", table}, {"largest_out_error", worst.out}, {"largest_lse_error", worst.lse}}};
+}
+
+} // namespace tik::evaluator

@@ -1,0 +1,226 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "src/evaluator/compare.h"
+#include "src/evaluator/stages.h"
+
+namespace tik::evaluator {
+namespace {
+
+// One drawn problem: sequences of a prompt and a response, and what full says about them.
+struct Problem {
+  int prompt = 0, response = 0, batch = 1, ratio = 1;
+  std::string words() const {
+    return fmt::format("prompt {}, response {}, batch {}, {} query heads a key/value head", prompt, response, batch, ratio);
+  }
+};
+
+struct Layout {
+  spec::KvLayout layout;
+  int page_size;
+};
+
+std::vector<Problem> all_problems(spec::Specification const& specification) {
+  spec::Checks const& checks = specification.checks;
+  int const own = specification.shape.query_heads / specification.shape.kv_heads;
+  std::vector<int> ratios = {own};
+  for (int const ratio : checks.query_heads_per_kv) {
+    if (std::find(ratios.begin(), ratios.end(), ratio) == ratios.end()) ratios.push_back(ratio);
+  }
+  std::vector<Problem> problems;
+  for (int const ratio : ratios) {
+    for (int const prompt : checks.prompts) {
+      for (int const response : checks.responses) {
+        for (int const batch : checks.batches) problems.push_back({prompt, response, batch, ratio});
+      }
+    }
+  }
+  return problems;
+}
+
+std::vector<Layout> all_layouts(spec::Checks const& checks) {
+  std::vector<Layout> layouts = {{spec::KvLayout::contiguous, 0}};
+  for (int const page_size : checks.page_sizes) layouts.push_back({spec::KvLayout::paged, page_size});
+  return layouts;
+}
+
+// The shape of the specification, or for another ratio a small one of that ratio.
+tik_attention_shape shape_for(spec::AttentionShape const& own, int ratio) {
+  tik_attention_shape shape = contract_shape(own);
+  if (ratio * own.kv_heads == own.query_heads) return shape;
+  shape.kv_heads = ratio <= 4 ? 2 : 1;
+  shape.query_heads = ratio * shape.kv_heads;
+  return shape;
+}
+
+// Random chunks that cover all tokens of a sequence, in order.
+std::vector<Rows> cut(int sequence, int tokens, Random& random) {
+  std::vector<Rows> chunks;
+  for (int first = 0; first < tokens;) {
+    int const left = tokens - first;
+    int const count = random.coin() ? random.between(1, left) : random.between(1, std::min(left, 20));
+    chunks.push_back({sequence, first, count});
+    first += count;
+  }
+  return chunks;
+}
+
+// Two workers: one only ever runs full, the other only decode and extend, so that neither can hand the other its results.
+class Consistency {
+ public:
+  Consistency(StageContext const& context, Session& full, Session& cached)
+      : context_(context), full_(full), cached_(cached), random_(context.seed ^ 0x636f6e7369737400) {}
+
+  Checked<void> check(Problem const& problem) {
+    std::vector<int> tokens = {problem.prompt + problem.response};
+    while (static_cast<int>(tokens.size()) < problem.batch) {
+      tokens.push_back(random_.between(1, problem.prompt) + problem.response);
+    }
+    Dataset const dataset = draw(shape_for(context_.specification.shape, problem.ratio), tokens, Distribution::normal, random_);
+    CallShape const whole = full_shape(dataset, order(dataset));
+    Checked<Outputs> const outputs = run(full_, dataset, whole);
+    if (!outputs) return failed(outputs.error(), "full", problem, {spec::KvLayout::packed, 0});
+    Truth const truth(dataset, whole, *outputs);
+    if (auto checked = check_full(problem, dataset, truth); !checked) return checked;
+    for (Layout const& layout : all_layouts(context_.specification.checks)) {
+      if (auto checked = check_decode(problem, dataset, truth, layout); !checked) return checked;
+    }
+    std::vector<Layout> const layouts = all_layouts(context_.specification.checks);
+    for (int i = 0; i < context_.specification.checks.cuts; ++i) {
+      Layout const& layout = layouts[next_layout_++ % layouts.size()];
+      if (auto checked = check_extend(problem, dataset, truth, layout); !checked) return checked;
+    }
+    return {};
+  }
+
+  Json counts() const {
+    Json json = Json::object();
+    for (auto const& [kind, count] : counts_) json[kind] = count;
+    return json;
+  }
+  int total() const {
+    int sum = 0;
+    for (auto const& [kind, count] : counts_) sum += count;
+    return sum;
+  }
+
+ private:
+  static std::vector<int> order(Dataset const& dataset) {
+    std::vector<int> sequences(dataset.sequences.size());
+    for (std::size_t i = 0; i < sequences.size(); ++i) sequences[i] = static_cast<int>(i);
+    return sequences;
+  }
+
+  static CallShape full_shape(Dataset const& dataset, std::vector<int> const& sequences) {
+    CallShape shape;
+    for (int const sequence : sequences)
+      shape.rows.push_back({sequence, 0, dataset.sequences[static_cast<std::size_t>(sequence)].tokens});
+    return shape;
+  }
+
+  Checked<Outputs> run(Session& session, Dataset const& dataset, CallShape const& shape) {
+    Arena& arena = &session == &full_ ? full_arena_ : cached_arena_;
+    arena.clear();
+    Checked<Image> image = Image::place(arena, dataset, shape, random_);
+    if (!image) return tl::unexpected(std::move(image.error()));
+    return image->run();
+  }
+
+  tl::unexpected<Failure> failed(Failure failure, std::string const& call, Problem const& problem, Layout const& layout) const {
+    if (failure.error) return tl::unexpected(std::move(failure));
+    std::string const words = fmt::format("{}, {}", problem.words(), describe_layout(layout.layout, layout.page_size));
+    if (!failure.details.contains("first_mismatch"))
+      failure.message = fmt::format("In {} ({}): {}", call, words, failure.message);
+    failure.details["case"] = words;
+    failure.details["call"] = call;
+    failure.details["cases_passed"] = counts();
+    return tl::unexpected(std::move(failure));
+  }
+
+  Checked<void> compare(Session& session, Problem const& problem, Dataset const& dataset, Truth const& truth,
+                        CallShape const& shape, std::string const& kind) {
+    Layout const layout{shape.layout, shape.page_size};
+    Checked<Outputs> const outputs = run(session, dataset, shape);
+    if (!outputs) return failed(outputs.error(), kind, problem, layout);
+    std::string const words = fmt::format("{}, {}", problem.words(), describe_layout(layout.layout, layout.page_size));
+    if (auto same = truth.compare(shape, *outputs, kind, words); !same) return failed(same.error(), kind, problem, layout);
+    counts_[kind] += 1;
+    return {};
+  }
+
+  // A prompt without its response, a sequence without its neighbours, and the sequences in another order.
+  Checked<void> check_full(Problem const& problem, Dataset const& dataset, Truth const& truth) {
+    CallShape prompt;
+    prompt.rows = {{0, 0, problem.prompt}};
+    if (auto checked = compare(full_, problem, dataset, truth, prompt, "prompt alone"); !checked) return checked;
+    if (problem.batch == 1) return {};
+    CallShape const alone = full_shape(dataset, {random_.between(0, problem.batch - 1)});
+    if (auto checked = compare(full_, problem, dataset, truth, alone, "sequence alone"); !checked) return checked;
+    std::vector<int> sequences = order(dataset);
+    std::reverse(sequences.begin(), sequences.end());
+    return compare(full_, problem, dataset, truth, full_shape(dataset, sequences), "packed in another order");
+  }
+
+  // Every response token of every sequence, in a batch; the first also alone.
+  Checked<void> check_decode(Problem const& problem, Dataset const& dataset, Truth const& truth, Layout const& layout) {
+    CallShape step{spec::WorkloadKind::decode, {}, layout.layout, layout.page_size, false};
+    for (int i = 0; i < problem.response; ++i) {
+      step.rows.clear();
+      for (int b = 0; b < problem.batch; ++b) {
+        step.rows.push_back({b, dataset.sequences[static_cast<std::size_t>(b)].tokens - problem.response + i, 1});
+      }
+      random_.shuffle(step.rows);
+      if (auto checked = compare(cached_, problem, dataset, truth, step, "decode"); !checked) return checked;
+    }
+    if (problem.batch == 1) return {};
+    step.rows = {step.rows[0]};
+    return compare(cached_, problem, dataset, truth, step, "decode alone");
+  }
+
+  Checked<void> check_extend(Problem const& problem, Dataset const& dataset, Truth const& truth, Layout const& layout) {
+    std::vector<std::vector<Rows>> chunks;
+    std::size_t longest = 0;
+    for (int b = 0; b < problem.batch; ++b) {
+      chunks.push_back(cut(b, dataset.sequences[static_cast<std::size_t>(b)].tokens, random_));
+      longest = std::max(longest, chunks.back().size());
+    }
+    for (std::size_t i = 0; i < longest; ++i) {
+      CallShape shape{spec::WorkloadKind::extend, {}, layout.layout, layout.page_size, false};
+      for (std::vector<Rows> const& sequence : chunks) {
+        if (i < sequence.size()) shape.rows.push_back(sequence[i]);
+      }
+      if (auto checked = compare(cached_, problem, dataset, truth, shape, "extend"); !checked) return checked;
+    }
+    return {};
+  }
+
+  StageContext const& context_;
+  Session& full_;
+  Session& cached_;
+  Arena full_arena_{full_}, cached_arena_{cached_};
+  Random random_;
+  std::size_t next_layout_ = 0;
+  std::map<std::string, int> counts_;
+};
+
+} // namespace
+
+Checked<StageText> check_consistency(StageContext const& context, BuiltImplementation const& candidate) {
+  Checked<Session> full = start_session(context, candidate);
+  if (!full) return tl::unexpected(full.error());
+  Checked<Session> cached = start_session(context, candidate);
+  if (!cached) return tl::unexpected(cached.error());
+  Consistency consistency(context, *full, *cached);
+  std::vector<Problem> problems = all_problems(context.specification);
+  Random random(context.seed ^ 0x6f72646572);
+  random.shuffle(problems);
+  for (std::size_t i = 0; i < problems.size(); ++i) {
+    if (auto checked = consistency.check(problems[i]); !checked) return tl::unexpected(checked.error());
+    context.report_progress(static_cast<double>(i + 1) / static_cast<double>(problems.size()));
+  }
+  return StageText{fmt::format("{} calls agree bit for bit with full.", consistency.total()),
+                   {{"cases", consistency.counts()}}};
+}
+
+} // namespace tik::evaluator

@@ -1,0 +1,208 @@
+#include "src/evaluator/evaluator.h"
+
+#include <fmt/format.h>
+#include <sys/random.h>
+
+#include <chrono>
+
+#include "src/base/files.h"
+#include "src/evaluator/evidence.h"
+#include "src/evaluator/machine.h"
+#include "src/evaluator/measurement.h"
+#include "src/evaluator/scratch.h"
+#include "src/evaluator/source_tree.h"
+#include "src/evaluator/stages.h"
+#include "src/evaluator/text.h"
+#include "src/evaluator/version.h"
+
+namespace tik::evaluator {
+namespace {
+
+namespace fs = std::filesystem;
+
+double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+Result<void> check_request(Request const& request) {
+  if (request.specification.operator_name != "attention" || request.specification.target != "cpu") {
+    return input_error(
+        fmt::format("The evaluator knows the operator \"attention\" on the target \"cpu\", not \"{}\" on \"{}\".",
+                    request.specification.operator_name, request.specification.target));
+  }
+  if (!request.incumbent) return {};
+  for (spec::Workload const& workload : request.specification.workloads) {
+    auto const known = request.incumbent_latency_us.find(workload.id);
+    if (known == request.incumbent_latency_us.end() || !(known->second > 0)) {
+      return input_error(
+          fmt::format("The incumbent has no recorded latency for the workload {}: measure it first.", workload.id));
+    }
+  }
+  return {};
+}
+
+// Copies a source tree into a folder of its own and reads its manifest.
+struct Source {
+  fs::path folder;
+  std::string sha256;
+};
+Result<Source> take_source(fs::path const& from, fs::path const& scratch, std::string const& name) {
+  TIK_TRY(fs::path const folder, make_folder(scratch, name));
+  TIK_CHECK(copy_source_tree(from, folder));
+  TIK_TRY(std::string sha256, hash_source_tree(folder));
+  return Source{folder, std::move(sha256)};
+}
+
+// One evaluation: runs the stages in order and writes the report as it goes.
+class Evaluation {
+ public:
+  Evaluation(Request const& request, fs::path scratch, Protections const& protections)
+      : request_(request), scratch_(std::move(scratch)), protections_(protections), begin_(Clock::now()) {
+    report_.specification_sha256 = request.seal;
+    report_.evaluator_version = evaluator_version;
+    report_.started_at = utc_now();
+    report_.protections = protections.on;
+  }
+
+  Result<Report> run() {
+    TIK_CHECK(stage("build", [&] { return build_candidate(); }));
+    TIK_CHECK(stage("consistency", [&] { return check_consistency(context("consistency"), *candidate_); }));
+    TIK_CHECK(stage("accuracy", [&] { return check_accuracy(context("accuracy"), *candidate_); }));
+    TIK_CHECK(stage("robustness", [&] { return check_robustness(context("robustness"), *candidate_); }));
+    TIK_CHECK(stage("measurement", [&] { return measure(); }));
+    TIK_CHECK(stage("evidence", [&] { return collect(); }));
+    report_.machine = describe_machine(candidate_ ? candidate_->built.folder / candidate_->built.library_name : fs::path());
+    report_.machine["missing_protections"] = protections_.missing;
+    report_.seconds = seconds_since(begin_);
+    return std::move(report_);
+  }
+
+ private:
+  template <class Run>
+  Result<void> stage(std::string const& name, Run run) {
+    Stage stage;
+    stage.name = name;
+    if (!failed_.empty()) {
+      stage.message = fmt::format("Skipped because {} failed.", failed_);
+      report_.stages.push_back(std::move(stage));
+      return {};
+    }
+    if (request_.cancel != nullptr && request_.cancel->load()) {
+      return tl::unexpected(Error{ErrorKind::cancelled, "The evaluation was cancelled."});
+    }
+    if (request_.progress) request_.progress(name, 0);
+    Clock::time_point const begin = Clock::now();
+    Checked<StageText> result = run();
+    stage.seconds = seconds_since(begin);
+    if (!result && result.error().error) return tl::unexpected(*result.error().error);
+    stage.outcome = result ? Outcome::passed : Outcome::failed;
+    stage.message = result ? std::move(result->message) : valid_utf8(result.error().message);
+    stage.details = result ? std::move(result->details) : std::move(result.error().details);
+    if (!result) failed_ = name;
+    report_.stages.push_back(std::move(stage));
+    if (request_.progress) request_.progress(name, 1);
+    return {};
+  }
+
+  StageContext context(std::string const& name) {
+    StageContext context{request_.specification, scratch_, protections_.layers, seed(), request_.cancel, {}};
+    if (request_.progress) context.progress = [this, name](double fraction) { request_.progress(name, fraction); };
+    return context;
+  }
+
+  // The specification's seed and a value that no candidate can foresee.
+  std::uint64_t seed() {
+    if (!seed_) {
+      std::uint64_t drawn = 0;
+      if (getrandom(&drawn, sizeof drawn, 0) != static_cast<ssize_t>(sizeof drawn)) {
+        drawn = static_cast<std::uint64_t>(Clock::now().time_since_epoch().count());
+      }
+      seed_ = request_.specification.checks.seed ^ drawn;
+    }
+    return *seed_;
+  }
+
+  Checked<BuiltImplementation> build_source(Source const& source, std::string const& name) {
+    Result<spec::Manifest> manifest = spec::load_manifest(source.folder);
+    if (!manifest) return candidate_failure(manifest.error().message);
+    if (manifest->operator_name != request_.specification.operator_name || manifest->target != request_.specification.target) {
+      return candidate_failure(fmt::format(
+          "The manifest is for the operator \"{}\" on \"{}\", the specification for \"{}\" on \"{}\".", manifest->operator_name,
+          manifest->target, request_.specification.operator_name, request_.specification.target));
+    }
+    Result<fs::path> folder = make_folder(scratch_, name + "-build");
+    if (!folder) return machine_failure(folder.error());
+    Checked<Built> built = build({source.folder, source.sha256, *folder, request_.build_cache, protections_.layers,
+                                  request_.specification.build_limits, request_.cancel},
+                                 *manifest);
+    if (!built) return tl::unexpected(std::move(built.error()));
+    return BuiltImplementation{std::move(*manifest), std::move(*built)};
+  }
+
+  Checked<StageText> build_candidate() {
+    Result<Source> const source = take_source(request_.source, scratch_, "candidate");
+    if (!source) {
+      if (source.error().kind == ErrorKind::input) return candidate_failure(source.error().message);
+      return machine_failure(source.error());
+    }
+    report_.source_sha256 = source->sha256;
+    Checked<BuiltImplementation> built = build_source(*source, "candidate");
+    if (!built) return tl::unexpected(std::move(built.error()));
+    candidate_ = std::move(*built);
+    Json const& details = candidate_->built.details;
+    return StageText{fmt::format("Built in {:.2f} s{}.", details.value("seconds", 0.0),
+                                 details.value("cached", false) ? ", earlier: taken from the cache" : ""),
+                     details};
+  }
+
+  Checked<StageText> measure() {
+    std::optional<BuiltImplementation> incumbent;
+    if (request_.incumbent) {
+      Result<Source> const source = take_source(*request_.incumbent, scratch_, "incumbent");
+      if (!source) return machine_failure(source.error());
+      report_.incumbent_sha256 = source->sha256;
+      Checked<BuiltImplementation> built = build_source(*source, "incumbent");
+      if (!built) return incumbent_failure(built.error());
+      incumbent = std::move(*built);
+    }
+    Checked<Measured> measured = measure_workloads(context("measurement"), *candidate_, incumbent ? &*incumbent : nullptr,
+                                                   request_.incumbent_latency_us);
+    if (!measured) return tl::unexpected(std::move(measured.error()));
+    report_.workloads = std::move(measured->workloads);
+    counters_ = std::move(measured->counters);
+    return std::move(measured->text);
+  }
+
+  // The incumbent was verified before: when it fails now, this machine is at fault, not the candidate.
+  static tl::unexpected<Failure> incumbent_failure(Failure const& failure) {
+    if (failure.error) return tl::unexpected(failure);
+    return machine_failure(
+        {ErrorKind::machine, "The incumbent, which was verified before, cannot be used now: " + failure.message});
+  }
+
+  Checked<StageText> collect() {
+    report_.evidence = collect_evidence(context("evidence"), *candidate_, counters_);
+    int available = 0;
+    for (Evidence const& evidence : report_.evidence) available += evidence.available ? 1 : 0;
+    return StageText{fmt::format("{} of {} kinds of evidence.", available, report_.evidence.size())};
+  }
+
+  Request const& request_;
+  fs::path scratch_;
+  Protections const& protections_;
+  Clock::time_point begin_;
+  Report report_;
+  std::string failed_;
+  std::optional<std::uint64_t> seed_;
+  std::optional<BuiltImplementation> candidate_;
+  Evidence counters_;
+};
+
+} // namespace
+
+Result<Report> evaluate(Request const& request) {
+  TIK_CHECK(check_request(request));
+  TIK_TRY(ScratchFolder const scratch, ScratchFolder::make(request.scratch, "evaluation"));
+  TIK_TRY(Protections const protections, probe_protections(scratch.path()));
+  return Evaluation(request, scratch.path(), protections).run();
+}
+
+} // namespace tik::evaluator

@@ -1,0 +1,90 @@
+#include "src/evaluator/evidence.h"
+
+#include <fmt/format.h>
+
+#include "src/evaluator/scratch.h"
+#include "src/evaluator/text.h"
+
+namespace tik::evaluator {
+namespace {
+
+constexpr std::int64_t largest_disassembly = std::int64_t{32} << 20;
+constexpr double disassembly_seconds = 20;
+
+// The manifest's rules for the entry point of every workload. They are the candidate's own words, and marked so.
+Evidence dispatch_evidence(spec::Specification const& specification, spec::Manifest const& manifest) {
+  Evidence evidence;
+  evidence.name = "dispatch";
+  evidence.source = "the dispatch rules of implementation.toml, as declared";
+  Json workloads = Json::array();
+  for (spec::Workload const& workload : specification.workloads) {
+    Json rules = Json::array();
+    for (spec::DispatchRule const& rule : manifest.dispatch) {
+      if (rule.entry_point != workload.entry_point()) continue;
+      rules.push_back({{"when", valid_utf8(rule.when)}, {"variant", valid_utf8(rule.variant)}});
+    }
+    std::string const& symbol = workload.kind == spec::WorkloadKind::decode   ? manifest.decode_symbol
+                                : workload.kind == spec::WorkloadKind::extend ? manifest.extend_symbol
+                                                                              : manifest.full_symbol;
+    workloads.push_back({{"workload", workload.id}, {"symbol", valid_utf8(symbol)}, {"rules", rules}});
+  }
+  evidence.available = !manifest.dispatch.empty();
+  if (!evidence.available) evidence.reason = "The manifest declares no dispatch rules.";
+  evidence.data = {{"declared", true}, {"workloads", workloads}};
+  return evidence;
+}
+
+// objdump reads a file that the candidate made, so it runs in containment too.
+Result<RunResult> disassemble(StageContext const& context, Built const& built) {
+  TIK_TRY(ScratchFolder const folder, ScratchFolder::make(context.scratch, "disassembly"));
+  Mount const library{built.folder, "/library", false};
+  ChildPlan plan;
+  plan.command = {
+      "objdump", "-d", "-C", "--no-show-raw-insn", "-w", seen_path(context.layers, library) + "/" + built.library_name};
+  plan.environment = {"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8"};
+  plan.mounts = {library};
+  plan.staging = folder.path();
+  plan.layers = context.layers;
+  plan.filter = CallFilter::build;
+  plan.memory_mb = 2048;
+  plan.cpu_seconds = disassembly_seconds;
+  plan.file_mb = 16;
+  plan.processes = 16;
+  plan.user = contained_user();
+  Child::Options options;
+  options.seconds = disassembly_seconds;
+  options.output_bytes = largest_disassembly;
+  options.cancel = context.cancel;
+  return run(plan, std::move(options));
+}
+
+Evidence instruction_evidence(StageContext const& context, BuiltImplementation const& candidate) {
+  Evidence evidence;
+  evidence.name = "instructions";
+  evidence.source = "objdump -d of the built library";
+  Result<RunResult> const result = disassemble(context, candidate.built);
+  if (!result) {
+    evidence.reason = result.error().message;
+    return evidence;
+  }
+  if (!result->exit.success()) {
+    evidence.reason = fmt::format("objdump {}.", describe(result->exit, disassembly_seconds));
+    return evidence;
+  }
+  evidence.available = true;
+  spec::Manifest const& manifest = candidate.manifest;
+  evidence.data =
+      summarize_instructions(result->output, {manifest.full_symbol, manifest.extend_symbol, manifest.decode_symbol});
+  evidence.data["cut"] = result->output_cut;
+  return evidence;
+}
+
+} // namespace
+
+std::vector<Evidence> collect_evidence(StageContext const& context, BuiltImplementation const& candidate,
+                                       Evidence const& counters) {
+  return {dispatch_evidence(context.specification, candidate.manifest), candidate.built.remarks,
+          instruction_evidence(context, candidate), counters};
+}
+
+} // namespace tik::evaluator

@@ -1,0 +1,363 @@
+#include "src/evaluator/image.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+#include "src/base/sha256.h"
+#include "src/evaluator/text.h"
+
+namespace tik::evaluator {
+namespace {
+
+constexpr std::size_t guard_bytes = 256;  // checked memory on both sides of a tensor
+constexpr std::uint16_t poison = 0x7fc3;  // a NaN that no computation makes
+constexpr tik_bf16 unused_cache = 0xffff; // a NaN in bf16, a page or a token that does not exist as an integer
+constexpr std::size_t workspace_alignment = 256;
+
+std::int64_t round_up(std::int64_t value, std::int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+tl::unexpected<Failure> too_large() {
+  return machine_failure({ErrorKind::machine, "The buffers of a check do not fit into the shared memory set aside for them."});
+}
+
+template <class T>
+void point(T const*& pointer, Region region, std::size_t offset) {
+  pointer = reinterpret_cast<T const*>(address_in(region, offset));
+}
+template <class T>
+void point(T*& pointer, Region region, std::size_t offset) {
+  pointer = reinterpret_cast<T*>(address_in(region, offset));
+}
+
+} // namespace
+
+template <class T>
+T* Image::at(Region region, std::size_t offset) const {
+  return reinterpret_cast<T*>(arena_->bytes(region).data() + offset);
+}
+
+std::optional<std::size_t> Image::reserve(Region region, std::size_t bytes, std::size_t alignment, Random& random) {
+  return arena_->place(region, std::max<std::size_t>(bytes, 1), shape_.dense ? 4096 : alignment, random);
+}
+
+Checked<Image> Image::place(Arena& arena, Dataset const& dataset, CallShape const& shape, Random& random) {
+  Image image(arena, shape);
+  tik_attention_args& args = image.request_.args;
+  image.request_.entry = shape.kind;
+  args.struct_bytes = sizeof(tik_attention_args);
+  args.batch = static_cast<int32_t>(shape.rows.size());
+  args.shape = dataset.shape;
+  int query_length = 1, kv_length = 1;
+  for (Rows const& rows : shape.rows) {
+    image.first_row_.push_back(image.total_rows_);
+    image.total_rows_ += rows.count;
+    query_length = std::max(query_length, rows.count);
+    kv_length = std::max(kv_length, rows.first + rows.count);
+  }
+  int const slack = shape.dense ? 0 : random.between(0, 3);
+  bool const decode = shape.kind == spec::WorkloadKind::decode;
+  args.limits = {args.batch + slack, image.total_rows_ + slack, decode ? 1 : query_length + slack, kv_length + 2 * slack};
+  args.limits.query_length = std::min(args.limits.query_length, args.limits.query_tokens);
+  image.input_begin_ = arena.used(Region::input);
+  if (auto placed = image.place_tensors(dataset, random); !placed) return tl::unexpected(std::move(placed.error()));
+  if (auto placed = image.place_cache(dataset, random); !placed) return tl::unexpected(std::move(placed.error()));
+  image.input_end_ = arena.used(Region::input);
+  if (auto placed = image.place_outputs(random); !placed) return tl::unexpected(std::move(placed.error()));
+  return image;
+}
+
+Checked<void> Image::place_tensors(Dataset const& dataset, Random& random) {
+  tik_attention_args& args = request_.args;
+  int64_t const pad = shape_.dense ? 0 : 8 * random.between(0, 2);
+  args.query_head_stride = args.shape.head_dim + pad;
+  args.query_token_stride = args.shape.query_heads * args.query_head_stride + pad;
+  std::size_t const elements = static_cast<std::size_t>(args.limits.query_tokens * args.query_token_stride);
+  auto const queries = reserve(Region::input, elements * sizeof(tik_bf16), 16, random);
+  auto const offsets = reserve(Region::input, (shape_.rows.size() + 1) * sizeof(int32_t), 16, random);
+  auto const lengths = reserve(Region::input, shape_.rows.size() * sizeof(int32_t), 16, random);
+  if (!queries || !offsets || !lengths) return too_large();
+  queries_ = *queries, offsets_ = *offsets, lengths_ = *lengths;
+  std::fill_n(at<tik_bf16>(Region::input, queries_), elements, unused_cache);
+  point(args.queries, Region::input, queries_);
+  write_queries(dataset);
+  auto* const first = at<int32_t>(Region::input, offsets_);
+  auto* const length = at<int32_t>(Region::input, lengths_);
+  for (std::size_t b = 0; b < shape_.rows.size(); ++b) {
+    first[b] = first_row_[b];
+    length[b] = shape_.rows[b].first + shape_.rows[b].count;
+  }
+  first[shape_.rows.size()] = total_rows_;
+  if (shape_.kind != spec::WorkloadKind::decode) point(args.query_offsets, Region::input, offsets_);
+  if (shape_.kind != spec::WorkloadKind::full) point(args.kv_lengths, Region::input, lengths_);
+  return {};
+}
+
+Checked<void> Image::place_cache(Dataset const& dataset, Random& random) {
+  tik_attention_args& args = request_.args;
+  tik_kv_view& kv = args.kv;
+  int64_t const pad = shape_.dense ? 0 : 8 * random.between(0, 2);
+  int64_t const dim = args.shape.head_dim, heads = args.shape.kv_heads;
+  // Tokens that lie together: all rows of a call, the cache of a sequence, or a page. Heads are the outer or the inner index.
+  int64_t block_tokens = args.limits.query_tokens, blocks = 1;
+  kv.layout = static_cast<int32_t>(shape_.layout);
+  if (shape_.layout == spec::KvLayout::contiguous) {
+    block_tokens = args.limits.kv_length + (shape_.dense ? 0 : random.between(0, 5));
+    blocks = args.batch;
+  } else if (shape_.layout == spec::KvLayout::paged) {
+    kv.page_size = shape_.page_size;
+    block_tokens = shape_.page_size;
+    kv.page_table_stride =
+        static_cast<int32_t>((args.limits.kv_length + kv.page_size - 1) / kv.page_size) + random.between(0, 2);
+    blocks = kv.page_count = args.batch * kv.page_table_stride + random.between(1, 4);
+  }
+  if (shape_.dense || random.coin()) {
+    kv.head_stride = dim + pad;
+    kv.token_stride = heads * kv.head_stride + pad;
+  } else {
+    kv.token_stride = dim + pad;
+    kv.head_stride = block_tokens * kv.token_stride + pad;
+  }
+  int64_t const block_stride = round_up(std::max(block_tokens * kv.token_stride, heads * kv.head_stride), 8) + pad;
+  if (shape_.layout == spec::KvLayout::contiguous) kv.sequence_stride = block_stride;
+  if (shape_.layout == spec::KvLayout::paged) kv.page_stride = block_stride;
+  std::size_t const elements = static_cast<std::size_t>(blocks * block_stride);
+  auto const keys = reserve(Region::input, elements * sizeof(tik_bf16), 16, random);
+  auto const values = reserve(Region::input, elements * sizeof(tik_bf16), 16, random);
+  if (!keys || !values) return too_large();
+  keys_ = *keys, values_ = *values;
+  for (std::size_t const tensor : {keys_, values_}) std::fill_n(at<tik_bf16>(Region::input, tensor), elements, unused_cache);
+  point(kv.keys, Region::input, keys_);
+  point(kv.values, Region::input, values_);
+  if (shape_.layout == spec::KvLayout::paged) {
+    std::vector<int> pages(static_cast<std::size_t>(kv.page_count));
+    std::iota(pages.begin(), pages.end(), 0);
+    random.shuffle(pages);
+    page_table_.assign(static_cast<std::size_t>(args.batch) * static_cast<std::size_t>(kv.page_table_stride), -1);
+    std::size_t next = 0;
+    for (std::size_t b = 0; b < shape_.rows.size(); ++b) {
+      int const tokens = shape_.rows[b].first + shape_.rows[b].count;
+      for (int page = 0; page * kv.page_size < tokens; ++page) {
+        page_table_[b * static_cast<std::size_t>(kv.page_table_stride) + static_cast<std::size_t>(page)] = pages[next++];
+      }
+    }
+    auto const table = reserve(Region::input, page_table_.size() * sizeof(int32_t), 16, random);
+    if (!table) return too_large();
+    table_ = *table;
+    std::copy(page_table_.begin(), page_table_.end(), at<int32_t>(Region::input, table_));
+    point(kv.page_table, Region::input, table_);
+  }
+  for (int b = 0; b < args.batch; ++b) {
+    Rows const& rows = shape_.rows[static_cast<std::size_t>(b)];
+    for (int token = 0; token < rows.first + rows.count; ++token) write_token(dataset, b, token);
+  }
+  return {};
+}
+
+Checked<void> Image::place_outputs(Random& random) {
+  tik_attention_args& args = request_.args;
+  int64_t const pad = shape_.dense ? 0 : 8 * random.between(0, 2);
+  args.out_head_stride = args.shape.head_dim + pad;
+  args.out_token_stride = args.shape.query_heads * args.out_head_stride + pad;
+  auto const workspace_bytes = arena_->workspace(args.shape, args.limits);
+  if (!workspace_bytes) return tl::unexpected(workspace_bytes.error());
+  args.workspace_bytes = *workspace_bytes;
+  if (*workspace_bytes > 0) {
+    auto const workspace = arena_->place(Region::output, *workspace_bytes, workspace_alignment, random);
+    if (!workspace) {
+      return candidate_failure(
+          fmt::format("The candidate asks for {} bytes of workspace, more than is given.", *workspace_bytes));
+    }
+    workspace_ = *workspace;
+    std::memset(at<char>(Region::output, workspace_), 0, *workspace_bytes);
+    point(args.workspace, Region::output, workspace_);
+  }
+  std::size_t const rows = static_cast<std::size_t>(args.limits.query_tokens);
+  guard_begin_ = static_cast<std::size_t>(round_up(static_cast<std::int64_t>(arena_->used(Region::output)), 8));
+  auto const out =
+      reserve(Region::output, rows * static_cast<std::size_t>(args.out_token_stride) * sizeof(tik_bf16), 16, random);
+  auto const lse = reserve(Region::output, rows * static_cast<std::size_t>(args.shape.query_heads) * sizeof(float), 16, random);
+  auto const end = reserve(Region::output, guard_bytes, 16, random);
+  if (!out || !lse || !end) return too_large();
+  out_ = *out, lse_ = *lse, guard_end_ = *end;
+  point(args.out, Region::output, out_);
+  point(args.lse, Region::output, lse_);
+  poison_outputs();
+  return {};
+}
+
+void Image::write_queries(Dataset const& dataset) {
+  tik_attention_args const& args = request_.args;
+  std::size_t const dim = static_cast<std::size_t>(args.shape.head_dim),
+                    heads = static_cast<std::size_t>(args.shape.query_heads);
+  for (std::size_t b = 0; b < shape_.rows.size(); ++b) {
+    Rows const& rows = shape_.rows[b];
+    tik_bf16 const* source = dataset.sequences[static_cast<std::size_t>(rows.sequence)].queries.data() +
+                             static_cast<std::size_t>(rows.first) * heads * dim;
+    for (int i = 0; i < rows.count; ++i) {
+      for (std::size_t h = 0; h < heads; ++h, source += dim) {
+        std::memcpy(at<tik_bf16>(Region::input, queries_) + (first_row_[b] + i) * args.query_token_stride +
+                        static_cast<int64_t>(h) * args.query_head_stride,
+                    source, dim * sizeof(tik_bf16));
+      }
+    }
+  }
+}
+
+// Index of the first element of a token's key or value.
+std::size_t Image::cache_element(int row_range, int token, int head) const {
+  tik_kv_view const& kv = request_.args.kv;
+  int64_t element = head * kv.head_stride;
+  switch (shape_.layout) {
+    case spec::KvLayout::packed:
+      element += (first_row_[static_cast<std::size_t>(row_range)] + token) * kv.token_stride;
+      break;
+    case spec::KvLayout::contiguous:
+      element += row_range * kv.sequence_stride + token * kv.token_stride;
+      break;
+    case spec::KvLayout::paged:
+      element +=
+          page_table_[static_cast<std::size_t>(row_range * kv.page_table_stride + token / kv.page_size)] * kv.page_stride +
+          token % kv.page_size * kv.token_stride;
+      break;
+  }
+  return static_cast<std::size_t>(element);
+}
+
+void Image::write_token(Dataset const& dataset, int row_range, int token) {
+  Sequence const& sequence =
+      dataset.sequences[static_cast<std::size_t>(shape_.rows[static_cast<std::size_t>(row_range)].sequence)];
+  std::size_t const dim = static_cast<std::size_t>(request_.args.shape.head_dim);
+  std::size_t source = static_cast<std::size_t>(token) * static_cast<std::size_t>(request_.args.shape.kv_heads) * dim;
+  for (int head = 0; head < request_.args.shape.kv_heads; ++head, source += dim) {
+    std::size_t const element = cache_element(row_range, token, head);
+    std::memcpy(at<tik_bf16>(Region::input, keys_) + element, sequence.keys.data() + source, dim * sizeof(tik_bf16));
+    std::memcpy(at<tik_bf16>(Region::input, values_) + element, sequence.values.data() + source, dim * sizeof(tik_bf16));
+  }
+}
+
+tik_attention_args Image::host_args() const {
+  tik_attention_args args = request_.args;
+  auto const resolve = [&]<class T>(T const*& pointer) {
+    auto const address = reinterpret_cast<std::uintptr_t>(pointer);
+    if (address != 0) pointer = at<T const>(region_of(address), offset_of(address));
+  };
+  resolve(args.queries);
+  resolve(args.query_offsets);
+  resolve(args.kv.keys);
+  resolve(args.kv.values);
+  resolve(args.kv.page_table);
+  resolve(args.kv_lengths);
+  args.out = nullptr;
+  args.lse = nullptr;
+  args.workspace = nullptr;
+  return args;
+}
+
+// Everything from the first guard to the last, the outputs included, holds the poison.
+void Image::poison_outputs() {
+  std::fill_n(at<std::uint16_t>(Region::output, guard_begin_), (guard_end_ - guard_begin_) / sizeof poison, poison);
+}
+
+Checked<void> Image::check_surroundings() const {
+  std::uint16_t const* const words = at<std::uint16_t const>(Region::output, guard_begin_);
+  std::size_t const count = (guard_end_ - guard_begin_) / sizeof poison;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (words[i] == poison) continue;
+    auto const distance = static_cast<std::int64_t>(guard_begin_ + i * sizeof poison) - static_cast<std::int64_t>(out_);
+    return candidate_failure(
+        fmt::format("The call wrote outside its outputs, {} bytes from the begin of out.", distance),
+        {{"offset_from_out", distance},
+         {"offset_from_lse", distance + static_cast<std::int64_t>(out_) - static_cast<std::int64_t>(lse_)}});
+  }
+  return {};
+}
+
+// Copies the outputs and puts the poison back in their place, so that what remains must be poison everywhere.
+Checked<void> Image::take(Outputs& outputs) {
+  tik_attention_args const& args = request_.args;
+  std::size_t const heads = static_cast<std::size_t>(args.shape.query_heads),
+                    dim = static_cast<std::size_t>(args.shape.head_dim);
+  std::size_t const rows = static_cast<std::size_t>(total_rows_);
+  outputs.out.resize(rows * heads * dim);
+  outputs.lse.resize(rows * heads);
+  std::uint32_t const lse_poison = static_cast<std::uint32_t>(poison) << 16 | poison;
+  for (std::size_t row = 0; row < rows; ++row) {
+    for (std::size_t h = 0; h < heads; ++h) {
+      tik_bf16* const source = at<tik_bf16>(Region::output, out_) + static_cast<int64_t>(row) * args.out_token_stride +
+                               static_cast<int64_t>(h) * args.out_head_stride;
+      tik_bf16* const target = outputs.out.data() + (row * heads + h) * dim;
+      std::memcpy(target, source, dim * sizeof(tik_bf16));
+      std::fill_n(source, dim, poison);
+      float* const lse = at<float>(Region::output, lse_) + row * heads + h;
+      std::uint32_t lse_bits = 0;
+      std::memcpy(&lse_bits, lse, sizeof lse_bits);
+      outputs.lse[row * heads + h] = *lse;
+      std::memcpy(lse, &lse_poison, sizeof lse_poison);
+      for (std::size_t d = 0; d < dim; ++d) {
+        bool const nan = (target[d] & 0x7fff) > 0x7f80;
+        if (!nan) continue;
+        return candidate_failure(fmt::format("The call {} out[row {}, head {}, {}].",
+                                             target[d] == poison ? "did not write" : "wrote NaN to", row, h, d),
+                                 {{"row", row}, {"head", h}, {"index", d}});
+      }
+      if (std::isnan(outputs.lse[row * heads + h])) {
+        return candidate_failure(
+            fmt::format("The call {} lse[row {}, head {}].", lse_bits == lse_poison ? "did not write" : "wrote NaN to", row, h),
+            {{"row", row}, {"head", h}});
+      }
+    }
+  }
+  return {};
+}
+
+Checked<void> Image::run_refused(CallRequest const& request, tik_status status, std::string const& what) {
+  Checked<CallResult> const result = arena_->session().call(request);
+  if (!result) return tl::unexpected(result.error());
+  if (result->reply.status != status) {
+    poison_outputs();
+    return candidate_failure(
+        fmt::format("A call with {} returned status {} instead of {}.", what, result->reply.status, static_cast<int>(status)));
+  }
+  if (result->reply.error.empty()) {
+    return candidate_failure(fmt::format("A call with {} was refused, but tik_attention_last_error() has no sentence.", what));
+  }
+  if (auto untouched = check_surroundings(); !untouched) {
+    poison_outputs();
+    return candidate_failure(fmt::format("A call with {} was refused, but wrote to its outputs.", what));
+  }
+  return {};
+}
+
+void Image::set_length(int row_range, int tokens) { at<int32_t>(Region::input, lengths_)[row_range] = tokens; }
+
+std::string Image::input_hash() const {
+  std::span<std::byte> const input = arena_->bytes(Region::input).subspan(input_begin_, input_end_ - input_begin_);
+  return sha256_hex({reinterpret_cast<char const*>(input.data()), input.size()});
+}
+
+Checked<Outputs> Image::run() {
+  Checked<CallResult> result = arena_->session().call(request_);
+  if (!result) return tl::unexpected(std::move(result.error()));
+  if (result->reply.status != TIK_OK) {
+    return candidate_failure(fmt::format("A valid call was refused with status {}: {}", result->reply.status,
+                                         result->reply.error.empty() ? "no reason given." : valid_utf8(result->reply.error)));
+  }
+  Outputs outputs;
+  outputs.reported_cpu_us = 1e-3 * static_cast<double>(result->reply.cpu_nanoseconds);
+  outputs.reported_wall_us = 1e-3 * static_cast<double>(result->reply.wall_nanoseconds);
+  outputs.outside_us = result->outside_us;
+  outputs.cpu_us = result->cpu_us;
+  Checked<void> taken = take(outputs);
+  if (taken) taken = check_surroundings();
+  if (!taken) {
+    poison_outputs();
+    return tl::unexpected(std::move(taken.error()));
+  }
+  return outputs;
+}
+
+} // namespace tik::evaluator

@@ -1,0 +1,106 @@
+// A call laid out in a session's shared memory: tensors at random places with guard zones, unused cache poisoned with NaN,
+// outputs poisoned before the call and everything around them checked after it.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "src/evaluator/dataset.h"
+#include "src/evaluator/session.h"
+
+namespace tik::evaluator {
+
+// Query tokens first .. first + count - 1 of one sequence; the cache holds all tokens before first + count.
+struct Rows {
+  int sequence = 0;
+  int first = 0;
+  int count = 0;
+};
+
+// What to call, apart from where the buffers lie.
+struct CallShape {
+  spec::WorkloadKind kind = spec::WorkloadKind::full;
+  std::vector<Rows> rows; // one a sequence of the call
+  spec::KvLayout layout = spec::KvLayout::packed;
+  int page_size = 0;
+  bool dense = false; // measured calls: no padding between rows, buffers at cache lines
+};
+
+// The rows that a call returned, in the order of CallShape::rows: [rows, query_heads, head_dim] and [rows, query_heads].
+struct Outputs {
+  std::vector<tik_bf16> out;
+  std::vector<float> lse;
+  // By the worker's own clocks, and the same two from outside it.
+  double reported_cpu_us = 0, reported_wall_us = 0, cpu_us = 0, outside_us = 0;
+};
+
+// Hands out places in the two regions of a session.
+class Arena {
+ public:
+  explicit Arena(Session& session) : session_(session) {}
+  // Forgets everything placed so far.
+  void clear();
+  // An offset for `bytes` bytes, at a random distance from what was placed before; nothing when the region is full.
+  std::optional<std::size_t> place(Region region, std::size_t bytes, std::size_t alignment, Random& random);
+  std::span<std::byte> bytes(Region region) const;
+  std::size_t used(Region region) const { return region == Region::input ? input_used_ : output_used_; }
+  Session& session() { return session_; }
+  // Bytes of workspace that the candidate asks for; asked once for the same shape and limits.
+  Checked<std::size_t> workspace(tik_attention_shape const& shape, tik_attention_limits const& limits);
+
+ private:
+  Session& session_;
+  std::size_t input_used_ = 0, output_used_ = 0;
+  std::map<std::vector<std::int64_t>, std::size_t> workspaces_;
+};
+
+class Image {
+ public:
+  // Lays the call out. The dataset must live as long as the image.
+  static Checked<Image> place(Arena& arena, Dataset const& dataset, CallShape const& shape, Random& random);
+
+  // Poisons the outputs, calls, and takes the outputs back. Fails when the status is not TIK_OK, an element was not written or
+  // is NaN, or a byte outside the outputs changed.
+  Checked<Outputs> run();
+
+  // Sends `request`, a changed request(), which must be refused with `status`, a sentence, and nothing written.
+  Checked<void> run_refused(CallRequest const& request, tik_status status, std::string const& what);
+  // Sets the cached length of one sequence in shared memory.
+  void set_length(int row_range, int tokens);
+  // A fingerprint of everything the call may read.
+  std::string input_hash() const;
+
+  // The same call as host memory sees it: for the reference.
+  tik_attention_args host_args() const;
+  // As sent; may be changed to make a bad request.
+  CallRequest const& request() const { return request_; }
+  int total_rows() const { return total_rows_; }
+  // Copies the dataset's present values of one token (keys and values), or of every query row of the call, into shared memory.
+  void write_token(Dataset const& dataset, int row_range, int token);
+  void write_queries(Dataset const& dataset);
+  // Evicts every line of the inputs from all caches of the machine.
+  void evict() const;
+
+ private:
+  Image(Arena& arena, CallShape shape) : arena_(&arena), shape_(std::move(shape)) {}
+  Checked<void> place_tensors(Dataset const& dataset, Random& random);
+  Checked<void> place_cache(Dataset const& dataset, Random& random);
+  Checked<void> place_outputs(Random& random);
+  std::size_t cache_element(int row_range, int token, int head) const;
+  template <class T>
+  T* at(Region region, std::size_t offset) const;
+  std::optional<std::size_t> reserve(Region region, std::size_t bytes, std::size_t alignment, Random& random);
+  void poison_outputs();
+  Checked<void> check_surroundings() const;
+  Checked<void> take(Outputs& outputs);
+
+  Arena* arena_;
+  CallShape shape_;
+  CallRequest request_;
+  int total_rows_ = 0;
+  std::vector<int> first_row_, page_table_;
+  std::size_t queries_ = 0, offsets_ = 0, lengths_ = 0, keys_ = 0, values_ = 0, table_ = 0, out_ = 0, lse_ = 0, workspace_ = 0;
+  std::size_t input_begin_ = 0, input_end_ = 0, guard_begin_ = 0, guard_end_ = 0;
+};
+
+} // namespace tik::evaluator

@@ -1,0 +1,196 @@
+#include "src/evaluator/launcher.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/evaluator/containment.h"
+#include "src/evaluator/worker.h"
+
+namespace tik::evaluator {
+namespace {
+
+void report(LauncherStatus::Kind kind, int value, std::string const& step = {}) {
+  LauncherStatus status{kind, value, {}};
+  std::strncpy(status.step, step.c_str(), sizeof status.step - 1);
+  [[maybe_unused]] ssize_t const written = write(status_descriptor, &status, sizeof status);
+}
+
+[[noreturn]] void give_up(StepFailure const& failure) {
+  report(LauncherStatus::failed, failure.error, failure.step);
+  _exit(127);
+}
+
+std::optional<ChildPlan> read_plan() {
+  std::string bytes;
+  char buffer[4096];
+  for (;;) {
+    ssize_t const count = pread(plan_descriptor, buffer, sizeof buffer, static_cast<off_t>(bytes.size()));
+    if (count < 0) return std::nullopt;
+    if (count == 0) break;
+    bytes.append(buffer, static_cast<std::size_t>(count));
+  }
+  Result<ChildPlan> plan = decode_plan(bytes);
+  if (!plan) return std::nullopt;
+  return std::move(*plan);
+}
+
+// Everything that happens in the contained process itself before its first own instruction.
+Step prepare_target(ChildPlan const& plan) {
+  setsid();
+  if (chdir(plan.working_directory.c_str()) != 0) return step_failed("entering the folder " + plan.working_directory);
+  TIK_CHECK(drop_privileges(plan));
+  // Changing the user clears the wish to die with the parent, so it is made after it.
+  if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return step_failed("tying the process to its parent");
+  TIK_CHECK(set_limits(plan));
+  if (plan.layers.system_call_filter) TIK_CHECK(filter_system_calls(plan.filter));
+  return {};
+}
+
+std::vector<char*> pointers(std::vector<std::string>& values) {
+  std::vector<char*> result;
+  for (std::string& value : values) result.push_back(value.data());
+  result.push_back(nullptr);
+  return result;
+}
+
+[[noreturn]] void run_target(ChildPlan plan) {
+  if (Step const prepared = prepare_target(plan); !prepared) give_up(prepared.error());
+  report(LauncherStatus::running, 0);
+  if (plan.command.empty()) {
+    close(plan_descriptor);
+    close(stop_descriptor);
+    close(status_descriptor);
+    _exit(serve_requests());
+  }
+  for (int const descriptor : {plan_descriptor, stop_descriptor, status_descriptor}) fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+  std::vector<char*> const arguments = pointers(plan.command);
+  std::vector<char*> const environment = pointers(plan.environment);
+  for (std::string const& entry : plan.environment) {
+    if (entry.starts_with("PATH=")) setenv("PATH", entry.c_str() + 5, 1);
+  }
+  execvpe(arguments[0], arguments.data(), environment.data());
+  give_up({"starting " + plan.command[0], errno});
+}
+
+// The first process of a process namespace: waits for the target, collects orphans, and by ending takes everything with it.
+[[noreturn]] void run_first_process(ChildPlan const& plan) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  prctl(PR_SET_DUMPABLE, 0);
+  if (plan.layers.mount_namespace && !plan.command.empty()) mount_process_files();
+  pid_t const target = fork();
+  if (target < 0) give_up({"starting the process", errno});
+  if (target == 0) run_target(plan);
+  for (;;) {
+    int status = 0;
+    pid_t const ended = waitpid(-1, &status, 0);
+    if (ended == target) {
+      report(LauncherStatus::ended, status);
+      _exit(0);
+    }
+    if (ended < 0 && errno != EINTR) _exit(126);
+  }
+}
+
+// Whether `process` descends from this one, following /proc.
+bool is_descendant(pid_t process) {
+  pid_t const self = getpid();
+  for (int depth = 0; depth < 64 && process > 1; ++depth) {
+    std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+    std::string const text{std::istreambuf_iterator<char>(file), {}};
+    std::size_t const name_end = text.rfind(')');
+    if (name_end == std::string::npos || name_end + 4 > text.size()) return false;
+    process = static_cast<pid_t>(std::atoi(text.c_str() + name_end + 4));
+    if (process == self) return true;
+  }
+  return false;
+}
+
+// Without a process namespace: everything that descends from the keeper is killed until nothing is left. Orphans come to the
+// keeper because it is a subreaper.
+void kill_descendants(pid_t target) {
+  kill(-target, SIGKILL);
+  for (;;) {
+    std::error_code ignored;
+    for (auto const& entry : std::filesystem::directory_iterator("/proc", ignored)) {
+      pid_t const process = static_cast<pid_t>(std::atoi(entry.path().filename().c_str()));
+      if (process > 1 && is_descendant(process)) kill(process, SIGKILL);
+    }
+    pid_t ended = 0;
+    while ((ended = waitpid(-1, nullptr, WNOHANG)) > 0) {
+    }
+    if (ended < 0 && errno == ECHILD) return;
+    usleep(1000);
+  }
+}
+
+// Returns when the process has ended or the parent wants everything stopped.
+void wait_for_end_or_stop(pid_t process) {
+  int const handle = static_cast<int>(syscall(SYS_pidfd_open, process, 0));
+  pollfd watched[2] = {{stop_descriptor, POLLIN, 0}, {handle, POLLIN, 0}};
+  while (poll(watched, 2, -1) < 0 && errno == EINTR) {
+  }
+  close(handle);
+}
+
+int keep_namespace(ChildPlan const& plan) {
+  pid_t const first = fork();
+  if (first < 0) give_up({"starting the first process of the namespace", errno});
+  if (first == 0) run_first_process(plan);
+  close(socket_descriptor);
+  wait_for_end_or_stop(first);
+  kill(first, SIGKILL); // without effect when it has ended: it is not collected yet
+  while (waitpid(first, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  return 0;
+}
+
+int keep_group(ChildPlan const& plan) {
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  pid_t const target = fork();
+  if (target < 0) give_up({"starting the process", errno});
+  if (target == 0) run_target(plan);
+  close(socket_descriptor);
+  wait_for_end_or_stop(target);
+  int status = 0;
+  bool const ended = waitpid(target, &status, WNOHANG) == target;
+  if (ended) report(LauncherStatus::ended, status);
+  kill_descendants(target);
+  return 0;
+}
+
+} // namespace
+
+int launch() {
+  std::optional<ChildPlan> const plan = read_plan();
+  if (!plan) give_up({"reading the plan", EINVAL});
+  close_range(output_descriptor + 1, ~0U, 0);
+  if (plan->processor) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(static_cast<std::size_t>(*plan->processor), &set);
+    if (sched_setaffinity(0, sizeof set, &set) != 0) give_up({"pinning to a processor", errno});
+  }
+  if (Step const entered = enter_namespaces(plan->layers); !entered) give_up(entered.error());
+  if (plan->layers.mount_namespace) {
+    if (Step const entered = enter_file_system(*plan); !entered) give_up(entered.error());
+  }
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  prctl(PR_SET_DUMPABLE, 0);
+  return plan->layers.pid_namespace ? keep_namespace(*plan) : keep_group(*plan);
+}
+
+} // namespace tik::evaluator

@@ -1,0 +1,349 @@
+#include "src/evaluator/measurement.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "src/evaluator/profiler.h"
+#include "src/evaluator/statistics.h"
+#include "src/evaluator/timed_calls.h"
+
+namespace tik::evaluator {
+namespace {
+
+constexpr int most_repeats = 64;
+constexpr double precise_enough = 0.002; // of the total ratio: more rounds would not change a decision
+
+// One implementation under measurement: a worker with every workload laid out in its memory.
+struct Side {
+  explicit Side(Session started) : session(std::move(started)) {}
+  Session session;
+  Arena arena{session};
+  std::vector<Image> images;
+  std::vector<std::vector<double>> samples_us; // [workload][round]
+};
+
+// What the parent saw of the timed calls of one workload, against what the worker reported.
+struct Clocks {
+  std::vector<double> reported_us, excess_us;
+};
+
+class Measuring {
+ public:
+  Measuring(StageContext const& context, std::map<std::string, double> const& recorded_us)
+      : context_(context),
+        settings_(context.specification.measurement),
+        recorded_us_(recorded_us),
+        random_(context.seed ^ 0x6d656173757265),
+        processor_(settings_.pin_cpu ? measuring_processor() : std::nullopt),
+        processor_time_(context.layers.system_call_filter) {
+    tik_attention_shape const shape = contract_shape(context.specification.shape);
+    for (spec::Workload const& workload : context.specification.workloads) {
+      workloads_.push_back(prepare_workload(workload, shape, random_));
+    }
+    clocks_.resize(workloads_.size());
+    repeats_.assign(workloads_.size(), 1);
+  }
+
+  Checked<void> run(BuiltImplementation const& candidate, BuiltImplementation const* incumbent) {
+    if (auto made = add_side(candidate); !made) return made;
+    if (incumbent != nullptr) {
+      if (auto made = add_side(*incumbent); !made) return incumbent_failed(made.error());
+    }
+    if (auto warmed = warm_up(); !warmed) return warmed;
+    int const most = std::max(settings_.rounds, settings_.max_rounds);
+    for (int round = 0; round < most; ++round) {
+      if (auto measured = measure_round(); !measured) return measured;
+      context_.report_progress(static_cast<double>(round + 1) / most);
+      if (round + 1 >= settings_.rounds && decided()) break;
+    }
+    if (auto checked = check_clocks(); !checked) return checked;
+    Checked<int> const verified = verify_timed_calls(context_, candidate, workloads_);
+    if (!verified) return tl::unexpected(verified.error());
+    verified_ = *verified;
+    return {};
+  }
+
+  Measured result() {
+    Measured measured;
+    for (std::size_t w = 0; w < workloads_.size(); ++w) measured.workloads.push_back(workload_result(w));
+    measured.counters = read_counters();
+    std::vector<double> const totals = total_ratios();
+    std::string const against =
+        totals.empty() ? ""
+                       : fmt::format(", total {:.4f} of the incumbent's +- {:.4f}", median(totals), median_uncertainty(totals));
+    measured.text.message =
+        fmt::format("{} workloads in {} rounds{}.", workloads_.size(), sides_[0]->samples_us[0].size(), against);
+    measured.text.details = details(totals);
+    return measured;
+  }
+
+ private:
+  Checked<void> add_side(BuiltImplementation const& implementation) {
+    Checked<Session> session = start_session(context_, implementation, processor_);
+    if (!session) return tl::unexpected(std::move(session.error()));
+    auto side = std::make_unique<Side>(std::move(*session));
+    side->samples_us.resize(workloads_.size());
+    for (TimedWorkload const& workload : workloads_) {
+      Checked<Image> image = Image::place(side->arena, workload.dataset, workload.shape, random_);
+      if (!image) return tl::unexpected(std::move(image.error()));
+      side->images.push_back(std::move(*image));
+    }
+    sides_.push_back(std::move(side));
+    return {};
+  }
+
+  static tl::unexpected<Failure> incumbent_failed(Failure const& failure) {
+    if (failure.error) return tl::unexpected(failure);
+    return machine_failure(
+        {ErrorKind::machine, "The incumbent, which was verified before, failed under measurement: " + failure.message});
+  }
+
+  // One call on values that no call before has seen, in the cache state that the workload asks for.
+  Checked<Outputs> call(std::size_t side, std::size_t workload) {
+    std::vector<Image*> images;
+    for (auto const& each : sides_) images.push_back(&each->images[workload]);
+    renew(workloads_[workload], images, random_);
+    Image& image = *images[side];
+    if (workloads_[workload].workload->cache == spec::CacheState::cold) image.evict();
+    Checked<Outputs> outputs = image.run();
+    if (!outputs && side != 0) return incumbent_failed(outputs.error());
+    if (!outputs && !outputs.error().error) {
+      outputs.error().message = fmt::format("In a call of {}: {}", workloads_[workload].workload->id, outputs.error().message);
+    }
+    return outputs;
+  }
+
+  Checked<void> warm_up() {
+    for (std::size_t w = 0; w < workloads_.size(); ++w) {
+      double longest = 0;
+      for (std::size_t side = 0; side < sides_.size(); ++side) {
+        for (int i = 0; i < std::max(1, settings_.warmup); ++i) {
+          Checked<Outputs> const outputs = call(side, w);
+          if (!outputs) return tl::unexpected(outputs.error());
+          if (i + 1 == std::max(1, settings_.warmup)) longest = std::max(longest, reported_us(*outputs));
+        }
+      }
+      double const wanted = std::ceil(settings_.min_round_us / std::max(longest, 1.0));
+      repeats_[w] = static_cast<int>(std::clamp(wanted, 1.0, static_cast<double>(most_repeats)));
+    }
+    return {};
+  }
+
+  Checked<void> measure_round() {
+    std::vector<std::size_t> order(workloads_.size()), sides(sides_.size());
+    for (std::size_t w = 0; w < order.size(); ++w) order[w] = w;
+    for (std::size_t s = 0; s < sides.size(); ++s) sides[s] = s;
+    random_.shuffle(order);
+    for (std::size_t const w : order) {
+      random_.shuffle(sides);
+      for (std::size_t const side : sides) {
+        if (auto sampled = sample(side, w); !sampled) return sampled;
+      }
+    }
+    return {};
+  }
+
+  // The median of a round's calls. Warm calls follow one that is not timed.
+  Checked<void> sample(std::size_t side, std::size_t w) {
+    bool const warm = workloads_[w].workload->cache == spec::CacheState::warm;
+    std::vector<double> times;
+    for (int i = warm ? -1 : 0; i < repeats_[w]; ++i) {
+      Checked<Outputs> outputs = call(side, w);
+      if (!outputs) return tl::unexpected(std::move(outputs.error()));
+      if (i < 0) continue;
+      double const time = reported_us(*outputs);
+      times.push_back(time);
+      if (side != 0) continue;
+      clocks_[w].reported_us.push_back(time);
+      clocks_[w].excess_us.push_back((processor_time_ ? outputs->cpu_us : outputs->outside_us) - time);
+      keep(workloads_[w], std::move(*outputs), random_);
+    }
+    sides_[side]->samples_us[w].push_back(std::max(median(std::move(times)), 1e-3));
+    return {};
+  }
+
+  std::vector<double> ratios(std::size_t w) const {
+    std::vector<double> values;
+    if (sides_.size() < 2) return values;
+    for (std::size_t round = 0; round < sides_[0]->samples_us[w].size(); ++round) {
+      values.push_back(sides_[0]->samples_us[w][round] / sides_[1]->samples_us[w][round]);
+    }
+    return values;
+  }
+
+  // Of every round: T of the candidate over T of the incumbent, with the incumbent's recorded latencies.
+  std::vector<double> total_ratios() const {
+    std::vector<double> totals;
+    if (sides_.size() < 2) return totals;
+    for (std::size_t round = 0; round < sides_[0]->samples_us[0].size(); ++round) {
+      double candidate = 0, incumbent = 0;
+      for (std::size_t w = 0; w < workloads_.size(); ++w) {
+        double const weight = workloads_[w].workload->weight * recorded_us_.at(workloads_[w].workload->id);
+        candidate += weight * sides_[0]->samples_us[w][round] / sides_[1]->samples_us[w][round];
+        incumbent += weight;
+      }
+      if (incumbent > 0) totals.push_back(candidate / incumbent);
+    }
+    return totals;
+  }
+
+  // Whether more rounds could change what follows from this audit: a gain or a loss is beyond the noise, or the noise is small.
+  bool decided() const {
+    std::vector<double> const totals = total_ratios();
+    if (totals.empty()) {
+      for (std::vector<double> const& samples : sides_[0]->samples_us) {
+        if (median_uncertainty(samples) > 0.02 * median(samples)) return false;
+      }
+      return true;
+    }
+    double const uncertainty = median_uncertainty(totals);
+    return uncertainty < precise_enough || std::abs(median(totals) - 1) > uncertainty;
+  }
+
+  // A worker that cannot wait or use a second thread is timed by its processor time, which others on the machine do not add to.
+  double reported_us(Outputs const& outputs) const {
+    return processor_time_ ? outputs.reported_cpu_us : outputs.reported_wall_us;
+  }
+
+  // How much longer a call may look from outside than the worker says: two messages, scheduling, and a share for the clocks.
+  double allowed_excess_us(std::size_t w) const {
+    RoundTrip const& trip = sides_[0]->session.round_trip();
+    double const messages = processor_time_ ? 3 * trip.cpu_us : 4 * trip.outside_us;
+    return 30 + messages + 0.05 * median(clocks_[w].reported_us);
+  }
+
+  // Interruptions only ever add to what is seen from outside, so the smaller differences are the honest ones.
+  double seen_excess_us(std::size_t w) const {
+    std::vector<double> sorted = clocks_[w].excess_us;
+    std::sort(sorted.begin(), sorted.end());
+    return sorted[sorted.size() / 4];
+  }
+
+  // A worker that reports another time than is seen from outside has a clock that lies.
+  Checked<void> check_clocks() const {
+    for (std::size_t w = 0; w < workloads_.size(); ++w) {
+      std::string const& id = workloads_[w].workload->id;
+      double const excess = seen_excess_us(w), reported = median(clocks_[w].reported_us);
+      if (excess < -5 - 0.02 * reported) {
+        return candidate_failure(fmt::format(
+            "The worker reported {:.1f} us for {}, {:.1f} us more than was seen from outside it.", reported, id, -excess));
+      }
+      if (excess > allowed_excess_us(w)) {
+        return candidate_failure(fmt::format(
+            "The worker reported {:.1f} us for {}, but {:.1f} us more were seen from outside it.", reported, id, excess));
+      }
+    }
+    return {};
+  }
+
+  WorkloadMeasurement workload_result(std::size_t w) const {
+    spec::Workload const& workload = *workloads_[w].workload;
+    WorkloadMeasurement result;
+    result.id = workload.id;
+    result.entry_point = workload.entry_point();
+    result.samples_us = sides_[0]->samples_us[w];
+    result.median_us = median(result.samples_us);
+    result.spread_us = spread(result.samples_us);
+    result.latency_us = result.median_us;
+    result.cache = workload.cache == spec::CacheState::cold ? "cold" : "warm";
+    if (sides_.size() < 2) return result;
+    std::vector<double> const values = ratios(w);
+    result.incumbent_samples_us = sides_[1]->samples_us[w];
+    result.ratio = median(values);
+    result.ratio_spread = spread(values);
+    result.latency_us = recorded_us_.at(workload.id) * result.ratio;
+    return result;
+  }
+
+  Json details(std::vector<double> const& totals) const {
+    Json clocks = Json::array();
+    for (std::size_t w = 0; w < workloads_.size(); ++w) {
+      clocks.push_back({{"workload", workloads_[w].workload->id},
+                        {"calls_a_round", repeats_[w]},
+                        {"excess_us", seen_excess_us(w)},
+                        {"allowed_excess_us", allowed_excess_us(w)}});
+    }
+    Json json = {{"rounds", sides_[0]->samples_us[0].size()},
+                 {"interleaved", sides_.size() > 1},
+                 {"clock", processor_time_ ? "processor time of the one thread" : "wall clock"},
+                 {"seed", context_.seed},
+                 {"timed_calls_verified", verified_},
+                 {"clocks", clocks}};
+    if (processor_) json["processor"] = *processor_;
+    if (!totals.empty()) {
+      json["total_ratio"] = median(totals);
+      json["total_ratio_uncertainty"] = median_uncertainty(totals);
+    }
+    return json;
+  }
+
+  // Counters of a few calls of each workload, apart from the timed ones.
+  Evidence read_counters() {
+    Evidence evidence;
+    evidence.name = "profiler";
+    evidence.source = "perf_event_open, user mode of the worker";
+    Result<HardwareCounters> counters = HardwareCounters::open(sides_[0]->session.process());
+    if (!counters) {
+      evidence.reason = counters.error().message;
+      return evidence;
+    }
+    Json table = Json::array();
+    constexpr int calls = 3;
+    for (std::size_t w = 0; w < workloads_.size(); ++w) {
+      counters->start();
+      for (int i = 0; i < calls; ++i) {
+        if (!call(0, w)) {
+          evidence.reason = "The worker ended while its counters were read.";
+          return evidence;
+        }
+      }
+      HardwareCounters::Values const values = counters->stop();
+      table.push_back({{"workload", workloads_[w].workload->id},
+                       {"cycles", values.cycles / calls},
+                       {"instructions", values.instructions / calls},
+                       {"cache_references", values.cache_references / calls},
+                       {"cache_misses", values.cache_misses / calls},
+                       {"branch_misses", values.branch_misses / calls}});
+    }
+    evidence.available = true;
+    evidence.data = {{"workloads", table}};
+    return evidence;
+  }
+
+  StageContext const& context_;
+  spec::Measurement const& settings_;
+  std::map<std::string, double> const& recorded_us_;
+  Random random_;
+  std::optional<int> processor_;
+  bool processor_time_;
+  std::vector<TimedWorkload> workloads_;
+  std::vector<std::unique_ptr<Side>> sides_; // the candidate, and the incumbent
+  std::vector<int> repeats_;
+  std::vector<Clocks> clocks_;
+  int verified_ = 0;
+};
+
+} // namespace
+
+Checked<Measured> measure_workloads(StageContext const& context, BuiltImplementation const& candidate,
+                                    BuiltImplementation const* incumbent, std::map<std::string, double> const& recorded_us) {
+  Measuring measuring(context, recorded_us);
+  if (auto done = measuring.run(candidate, incumbent); !done) return tl::unexpected(done.error());
+  return measuring.result();
+}
+
+std::optional<int> measuring_processor() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0 || CPU_COUNT(&set) < 2) return std::nullopt;
+  for (std::size_t processor = CPU_SETSIZE; processor-- > 0;) {
+    if (CPU_ISSET(processor, &set)) return static_cast<int>(processor);
+  }
+  return std::nullopt;
+}
+
+} // namespace tik::evaluator

@@ -1,0 +1,36 @@
+// Folders that live as long as their object, and the user that contained processes run as.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "src/base/error.h"
+
+namespace tik::evaluator {
+
+// A fresh folder below an existing one, removed with all its content at the end.
+class ScratchFolder {
+ public:
+  static Result<ScratchFolder> make(std::filesystem::path const& parent, std::string const& name);
+  ScratchFolder(ScratchFolder&& other) noexcept : path_(std::move(other.path_)) { other.path_.clear(); }
+  ScratchFolder& operator=(ScratchFolder&&) = delete;
+  ~ScratchFolder();
+  std::filesystem::path const& path() const { return path_; }
+
+ private:
+  explicit ScratchFolder(std::filesystem::path path) : path_(std::move(path)) {}
+  std::filesystem::path path_;
+};
+
+// Makes a folder below an existing one.
+Result<std::filesystem::path> make_folder(std::filesystem::path const& parent, std::string const& name);
+
+// A user id for the contained processes of this process that no account has: two evaluators cannot touch each other's
+// processes.
+std::uint32_t contained_user();
+
+// Gives a folder to that user when this process may do so (root); otherwise both are the same user.
+Result<void> hand_over(std::filesystem::path const& folder);
+
+} // namespace tik::evaluator

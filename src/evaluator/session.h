@@ -1,0 +1,84 @@
+// One worker with one loaded candidate, seen from the parent.
+#pragma once
+
+#include <optional>
+
+#include "src/evaluator/failure.h"
+#include "src/evaluator/process.h"
+#include "src/evaluator/shared_memory.h"
+#include "src/evaluator/wire.h"
+#include "src/spec/manifest.h"
+
+namespace tik::evaluator {
+
+// What a worker is started with.
+struct SessionPlan {
+  std::filesystem::path library_folder; // holds the built library; the worker sees nothing else of the candidate
+  std::string library_name;
+  std::array<std::string, 5> symbols; // full, extend, decode, workspace, version
+  std::filesystem::path scratch;      // for the private file system
+  Layers layers;
+  spec::ProcessLimits limits;
+  std::size_t input_bytes = 0, output_bytes = 0;
+  std::optional<int> processor;
+  std::atomic<bool> const* cancel = nullptr;
+};
+
+std::array<std::string, 5> symbols_of(spec::Manifest const& manifest);
+
+// What a message that asks for nothing costs: the least that lies between a call's time inside and outside the worker.
+struct RoundTrip {
+  double outside_us = 0, cpu_us = 0; // medians, taken before the candidate was loaded
+};
+
+struct CallResult {
+  DoneReply reply;
+  double outside_us = 0; // from sending the request to having the reply, by the parent's clock
+  double cpu_us = 0;     // processor time of the worker in between, read from outside
+};
+
+class Session {
+ public:
+  // Starts a worker and loads the candidate. A library that cannot be loaded, or that lies about its version, is a candidate
+  // failure.
+  static Checked<Session> start(SessionPlan const& plan);
+
+  // Executes one call. The candidate's failure when the worker dies, hangs or answers with nonsense.
+  Checked<CallResult> call(CallRequest const& request);
+  Checked<std::int64_t> workspace_bytes(tik_attention_shape const& shape, tik_attention_limits const& limits);
+
+  std::span<std::byte> input() const { return input_.bytes(); }
+  std::span<std::byte> output() const { return output_.bytes(); }
+  pid_t process() const { return process_; }
+  RoundTrip const& round_trip() const { return round_trip_; }
+  // What the worker printed.
+  std::string const& log() const { return child_.output(); }
+
+ private:
+  Session(SharedMemory input, SharedMemory output, Child child, Descriptor socket, double limit_seconds)
+      : input_(std::move(input)),
+        output_(std::move(output)),
+        child_(std::move(child)),
+        socket_(std::move(socket)),
+        limit_seconds_(limit_seconds) {}
+  // Sends a request and waits for its reply, timed from outside.
+  struct Timed {
+    Reply reply;
+    double outside_us = 0, cpu_us = 0;
+  };
+  Checked<Timed> exchange(WorkerRequest const& request);
+  Checked<void> measure_round_trip();
+  Checked<Reply> receive();
+  tl::unexpected<Failure> ended();
+
+  SharedMemory input_, output_;
+  Child child_;
+  Descriptor socket_;
+  double limit_seconds_;
+  pid_t process_ = -1;
+  clockid_t cpu_clock_ = 0;
+  RoundTrip round_trip_;
+  std::optional<FaultReply> fault_;
+};
+
+} // namespace tik::evaluator

@@ -1,0 +1,53 @@
+// The stages that run a built candidate. Each returns what the report says about it, or why it failed.
+#pragma once
+
+#include <functional>
+
+#include "src/evaluator/build.h"
+#include "src/evaluator/session.h"
+
+namespace tik::evaluator {
+
+// What a stage has to say when it passed.
+struct StageText {
+  std::string message;
+  Json details = Json::object();
+};
+
+// An implementation that was built.
+struct BuiltImplementation {
+  spec::Manifest manifest;
+  Built built;
+};
+
+struct StageContext {
+  spec::Specification const& specification;
+  std::filesystem::path scratch; // each worker gets a fresh folder below it
+  Layers layers;
+  std::uint64_t seed; // of the inputs: the specification's and a value of this audit's own
+  std::atomic<bool> const* cancel = nullptr;
+  std::function<void(double fraction)> progress;
+
+  void report_progress(double fraction) const {
+    if (progress) progress(fraction);
+  }
+};
+
+// Shared memory that suffices for every check and workload of the specification.
+struct MemoryNeed {
+  std::size_t input_bytes = 0, output_bytes = 0;
+};
+MemoryNeed memory_need(spec::Specification const& specification);
+
+// A worker with `implementation` loaded.
+Checked<Session> start_session(StageContext const& context, BuiltImplementation const& implementation,
+                               std::optional<int> processor = std::nullopt);
+
+// Bits of full, extend and decode at every position, over prompts, responses, batches, GQA ratios, layouts and cuts.
+Checked<StageText> check_consistency(StageContext const& context, BuiltImplementation const& candidate);
+// Outputs against the float64 reference.
+Checked<StageText> check_accuracy(StageContext const& context, BuiltImplementation const& candidate);
+// Changed inputs in the same buffers, repeated calls, random order, refusals of bad arguments, padded batches, the workspace.
+Checked<StageText> check_robustness(StageContext const& context, BuiltImplementation const& candidate);
+
+} // namespace tik::evaluator

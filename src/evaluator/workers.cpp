@@ -1,0 +1,66 @@
+#include <algorithm>
+
+#include "src/evaluator/scratch.h"
+#include "src/evaluator/stages.h"
+
+namespace tik::evaluator {
+namespace {
+
+// Bytes of the inputs and outputs of a call on `tokens` tokens a sequence, with room for padding, guards and unused pages.
+void widen(MemoryNeed& need, spec::AttentionShape const& shape, std::int64_t heads, std::int64_t batch, std::int64_t tokens,
+           std::int64_t page_size, std::int64_t queries) {
+  std::int64_t const dim = shape.head_dim + 32;
+  std::int64_t const cache_rows = batch * (tokens + 64 + 4 * page_size) + 8 * page_size;
+  std::int64_t const input = 2 * 2 * cache_rows * (shape.kv_heads + 2) * dim + 2 * batch * (queries + 8) * (heads + 1) * dim;
+  std::int64_t const output = batch * (queries + 8) * (heads + 1) * (2 * dim + 4);
+  need.input_bytes = std::max(need.input_bytes, static_cast<std::size_t>(input));
+  need.output_bytes = std::max(need.output_bytes, static_cast<std::size_t>(output));
+}
+
+} // namespace
+
+MemoryNeed memory_need(spec::Specification const& specification) {
+  MemoryNeed largest;
+  std::size_t all_inputs = 0, all_outputs = 0; // the workloads lie side by side while they are measured
+  for (spec::Workload const& workload : specification.workloads) {
+    MemoryNeed need;
+    bool const decode = workload.kind == spec::WorkloadKind::decode;
+    widen(need, specification.shape, specification.shape.query_heads, workload.batch, workload.tokens + workload.prefix,
+          workload.page_size, decode ? 1 : workload.tokens);
+    all_inputs += need.input_bytes;
+    all_outputs += need.output_bytes;
+  }
+  auto const longest = [](std::vector<int> const& values) {
+    return values.empty() ? 1 : *std::max_element(values.begin(), values.end());
+  };
+  spec::Checks const& checks = specification.checks;
+  std::int64_t const tokens = longest(checks.prompts) + longest(checks.responses);
+  std::int64_t const heads = std::max(specification.shape.query_heads, 4 * longest(checks.query_heads_per_kv));
+  widen(largest, specification.shape, heads, longest(checks.batches), tokens, longest(checks.page_sizes), tokens);
+  widen(largest, specification.shape, heads, 3, std::max<std::int64_t>(tokens, 1024), longest(checks.page_sizes), tokens);
+  constexpr std::size_t room = std::size_t{4} << 20;
+  constexpr std::size_t room_for_workspace = std::size_t{32} << 20;
+  return {std::max(largest.input_bytes, all_inputs) + room,
+          std::max(largest.output_bytes, all_outputs) + room + room_for_workspace};
+}
+
+Checked<Session> start_session(StageContext const& context, BuiltImplementation const& implementation,
+                               std::optional<int> processor) {
+  SessionPlan plan;
+  Result<ScratchFolder> folder = ScratchFolder::make(context.scratch, "worker");
+  if (!folder) return machine_failure(folder.error());
+  MemoryNeed const need = memory_need(context.specification);
+  plan.library_folder = implementation.built.folder;
+  plan.library_name = implementation.built.library_name;
+  plan.symbols = symbols_of(implementation.manifest);
+  plan.scratch = folder->path();
+  plan.layers = context.layers;
+  plan.limits = context.specification.run_limits;
+  plan.input_bytes = need.input_bytes;
+  plan.output_bytes = need.output_bytes;
+  plan.processor = processor;
+  plan.cancel = context.cancel;
+  return Session::start(plan);
+}
+
+} // namespace tik::evaluator
