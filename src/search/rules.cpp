@@ -148,14 +148,23 @@ Result<void> may_start(spec::Specification const& specification, evaluator::Repo
 
 namespace {
 
-// Whether an audited implementation is an attempt on the branch of `branch`: itself, made from it, or made from one of its
-// parents.
-bool attempts(State const& state, ir::ImplementationId branch, ir::ImplementationId audited) {
-  if (audited == branch) return true;
+// The implementation and all that it was derived from.
+std::set<ir::ImplementationId> line_of(State const& state, ir::ImplementationId id) {
+  std::set<ir::ImplementationId> line = {id};
+  for (std::vector<ir::ImplementationId> open = {id}; !open.empty();) {
+    ir::ImplementationId const next = open.back();
+    open.pop_back();
+    for (ir::ImplementationId const parent : state.implementations.at(next).parents)
+      if (line.insert(parent).second) open.push_back(parent);
+  }
+  return line;
+}
+
+// Whether an audited implementation is an attempt on a branch's line: the branch itself, or made from what is on the line.
+bool attempts(State const& state, std::set<ir::ImplementationId> const& line, ir::ImplementationId branch,
+              ir::ImplementationId audited) {
   auto const& parents = state.implementations.at(audited).parents;
-  auto const& siblings_of = state.implementations.at(branch).parents;
-  return contains(parents, branch) ||
-         std::any_of(parents.begin(), parents.end(), [&](auto id) { return contains(siblings_of, id); });
+  return audited == branch || std::any_of(parents.begin(), parents.end(), [&](auto id) { return line.contains(id); });
 }
 
 // The audit says that the direction does not pay: verified, and over a limit or not faster than a parent.
@@ -175,10 +184,11 @@ bool contradicts(State const& state, ir::ImplementationId audited) {
 // direction." (paper, section 5) The evidence is the audit that was read and those that the decision names, about attempts on
 // that branch.
 Result<void> may_abandon(State const& state, ir::ImplementationId branch, std::set<ir::ImplementationId> const& audited) {
+  std::set<ir::ImplementationId> const line = line_of(state, branch);
   int failures = 0;
   bool contradicted = false;
   for (ir::ImplementationId const id : audited) {
-    if (!attempts(state, branch, id)) continue;
+    if (!attempts(state, line, branch, id)) continue;
     failures += state.implementations.at(id).verified ? 0 : 1;
     contradicted |= contradicts(state, id);
   }

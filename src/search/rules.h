@@ -26,7 +26,7 @@ Result<void> leads(State const& state, ir::AuditId audit, agent::DecisionDraft c
 // archived or reactivated; only archived ones are reactivated; an abandoned branch stays abandoned.
 Result<void> may_decide(State const& state, ir::AuditId audit, agent::DecisionDraft const& draft);
 // Abandon needs repeated failures, or an attempt that was measured and did not pay, among the audited implementations that the
-// decision names and that are attempts on this branch: itself, offspring of it, or offspring of a parent of it.
+// decision names and that are attempts on this branch's line: itself, or made from it or from one of its ancestors.
 Result<void> may_abandon(State const& state, ir::ImplementationId branch, std::set<ir::ImplementationId> const& audited);
 // An opportunity names a mechanism, verified implementations, existing audits, and existing workloads or entry points; a merge
 // names two implementations, a reactivation an archived one.

@@ -215,16 +215,24 @@ TEST(Decision, OnlyArchivedOnesAreReactivatedAndAbandonedOnesStaySo) {
 
 TEST(Decision, AbandonNeedsRepeatedFailuresOrContradictingEvidence) {
   History history;
-  ir::ImplementationId const parent = history.step({I(0)}, takes(90));              // U2
-  history.step({parent}, failed());                                                 // U3
-  ir::ImplementationId const again = history.step({parent}, failed());              // U4
-  ir::ImplementationId const slower = history.step({parent}, takes(95));            // U5
-  ir::ImplementationId const unrelated = history.step({I(0)}, failed(), continued); // U6
-  EXPECT_FALSE(may_decide(history.state, U(4), decision(again, abandoned)));
+  ir::ImplementationId const parent = history.step({I(0)}, takes(90));   // U2
+  ir::ImplementationId const first = history.step({parent}, failed());   // U3
+  ir::ImplementationId const again = history.step({parent}, failed());   // U4
+  ir::ImplementationId const slower = history.step({parent}, takes(95)); // U5
+  EXPECT_FALSE(may_decide(history.state, U(3), decision(first, abandoned)));
   EXPECT_TRUE(may_decide(history.state, U(4), decision(again, abandoned, {U(3)})));
-  EXPECT_FALSE(may_decide(history.state, U(4), decision(again, abandoned, {U(6)}))) << to_string(unrelated);
   EXPECT_TRUE(may_decide(history.state, U(5), decision(slower, abandoned)));
   EXPECT_FALSE(may_decide(history.state, U(2), decision(parent, abandoned)));
+}
+
+TEST(Decision, AbandonRestsOnAttemptsOfItsOwnLine) {
+  History history;
+  ir::ImplementationId const left = history.step({I(0)}, takes(90)), right = history.step({I(0)}, takes(80)); // U2, U3
+  history.step({left}, failed());                                                                             // U4
+  ir::ImplementationId const here = history.step({right}, failed());                                          // U5
+  history.step({I(0)}, failed());                                                                             // U6
+  EXPECT_FALSE(may_decide(history.state, U(5), decision(here, abandoned, {U(4)})));
+  EXPECT_TRUE(may_decide(history.state, U(5), decision(here, abandoned, {U(6)})));
 }
 
 TEST(Decision, SameFailureNamedTwiceIsNotRepeated) {
