@@ -57,7 +57,7 @@ class Evaluation {
   Evaluation(Request const& request, fs::path scratch, Protections const& protections)
       : request_(request), scratch_(std::move(scratch)), protections_(protections), begin_(Clock::now()) {
     report_.specification_sha256 = request.seal;
-    report_.evaluator_version = evaluator_version;
+    report_.evaluator_version = std::string(evaluator_version);
     report_.started_at = utc_now();
     report_.protections = protections.on;
   }

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <cstdint>
-#include <set>
 #include <string_view>
 #include <utility>
+
+#include "src/base/json.h"
 
 namespace tik::evaluator {
 namespace {
@@ -48,145 +48,20 @@ Json to_json(Evidence const& evidence) {
           {"data", evidence.data}};
 }
 
-// The keys of one JSON object, each read once: a missing, mistyped or unknown key becomes a sentence that names the place.
-// Reading goes on after the first problem with default values; problem() is asked once, at the end.
-class Fields {
- public:
-  Fields(Json const& json, std::string place) : json_(json), place_(std::move(place)) {
-    if (!json.is_object()) fail("", "must be an object");
-  }
-
-  std::string text(char const* key) {
-    Json const* value = find(key);
-    if (value == nullptr) return {};
-    if (value->is_string()) return value->get<std::string>();
-    fail(key, "must be a string");
-    return {};
-  }
-
-  bool flag(char const* key) {
-    Json const* value = find(key);
-    if (value == nullptr) return false;
-    if (value->is_boolean()) return value->get<bool>();
-    fail(key, "must be true or false");
-    return false;
-  }
-
-  double number(char const* key) {
-    Json const* value = find(key);
-    if (value == nullptr) return 0;
-    if (value->is_number() && std::isfinite(value->get<double>())) return value->get<double>();
-    fail(key, "must be a finite number");
-    return 0;
-  }
-
-  std::int64_t integer(char const* key) {
-    Json const* value = find(key);
-    if (value == nullptr) return 0;
-    if (value->is_number_integer()) return value->get<std::int64_t>();
-    fail(key, "must be a whole number");
-    return 0;
-  }
-
-  // An object of free content; every number in it must be finite.
-  Json object(char const* key) {
-    Json const* value = find(key);
-    if (value == nullptr) return Json::object();
-    if (!value->is_object()) {
-      fail(key, "must be an object");
-    } else if (!finite(*value)) {
-      fail(key, "holds a number that is not finite");
+std::vector<double> numbers_from(JsonFields& fields, char const* key) {
+  std::vector<double> values;
+  for (Json const& element : fields.array(key)) {
+    if (!element.is_number() || !std::isfinite(element.get<double>())) {
+      fields.fail(key, "must hold finite numbers only");
+      return {};
     }
-    return *value;
+    values.push_back(element.get<double>());
   }
-
-  Json const& array(char const* key) {
-    static Json const empty = Json::array();
-    Json const* value = find(key);
-    if (value == nullptr) return empty;
-    if (value->is_array()) return *value;
-    fail(key, "must be an array");
-    return empty;
-  }
-
-  std::vector<double> finite_numbers(char const* key) {
-    std::vector<double> values;
-    for (Json const& element : array(key)) {
-      if (!element.is_number() || !std::isfinite(element.get<double>())) {
-        fail(key, "must hold finite numbers only");
-        return {};
-      }
-      values.push_back(element.get<double>());
-    }
-    return values;
-  }
-
-  std::vector<std::string> texts(char const* key) {
-    std::vector<std::string> values;
-    for (Json const& element : array(key)) {
-      if (!element.is_string()) {
-        fail(key, "must hold strings only");
-        return {};
-      }
-      values.push_back(element.get<std::string>());
-    }
-    return values;
-  }
-
-  void fail(std::string_view key, std::string_view what) {
-    if (problem_.empty()) problem_ = fmt::format("{}{}{}: {}.", place_, key.empty() ? "" : ".", key, what);
-  }
-
-  void fail_with(Error const& error) {
-    if (problem_.empty()) problem_ = error.message;
-  }
-
-  // The first problem found, unknown keys last; empty when there is none.
-  std::string problem() {
-    if (!json_.is_object() || !problem_.empty()) return problem_;
-    for (auto const& item : json_.items()) {
-      if (!known_.contains(item.key())) fail(item.key(), "is not a key of this object");
-    }
-    return problem_;
-  }
-
-  std::string const& place() const { return place_; }
-
- private:
-  Json const* find(char const* key) {
-    known_.insert(key);
-    if (!json_.is_object()) return nullptr;
-    auto const found = json_.find(key);
-    if (found != json_.end()) return &*found;
-    fail(key, "is missing");
-    return nullptr;
-  }
-
-  static bool finite(Json const& value) {
-    if (value.is_number_float()) return std::isfinite(value.get<double>());
-    if (value.is_structured()) {
-      for (Json const& child : value) {
-        if (!finite(child)) return false;
-      }
-    }
-    return true;
-  }
-
-  Json const& json_;
-  std::string place_;
-  std::set<std::string> known_;
-  std::string problem_;
-};
-
-template <class T>
-Result<T> finish(Fields& fields, T value) {
-  std::string problem = fields.problem();
-  if (!problem.empty()) return input_error(std::move(problem));
-  return value;
+  return values;
 }
 
 Result<Stage> stage_from(Json const& json, std::string place) {
-  Fields fields(json, std::move(place));
+  JsonFields fields(json, std::move(place));
   Stage stage;
   stage.name = fields.text("name");
   std::string const outcome = fields.text("outcome");
@@ -201,11 +76,11 @@ Result<Stage> stage_from(Json const& json, std::string place) {
   stage.seconds = fields.number("seconds");
   stage.message = fields.text("message");
   stage.details = fields.object("details");
-  return finish(fields, std::move(stage));
+  return fields.finish(std::move(stage));
 }
 
 Result<WorkloadMeasurement> workload_from(Json const& json, std::string place) {
-  Fields fields(json, std::move(place));
+  JsonFields fields(json, std::move(place));
   WorkloadMeasurement workload;
   workload.id = fields.text("id");
   std::string const entry_point = fields.text("entry_point");
@@ -216,31 +91,31 @@ Result<WorkloadMeasurement> workload_from(Json const& json, std::string place) {
   workload.spread_us = fields.number("spread_us");
   workload.ratio = fields.number("ratio");
   workload.ratio_spread = fields.number("ratio_spread");
-  workload.samples_us = fields.finite_numbers("samples_us");
-  workload.incumbent_samples_us = fields.finite_numbers("incumbent_samples_us");
+  workload.samples_us = numbers_from(fields, "samples_us");
+  workload.incumbent_samples_us = numbers_from(fields, "incumbent_samples_us");
   workload.cache = fields.text("cache");
-  return finish(fields, std::move(workload));
+  return fields.finish(std::move(workload));
 }
 
 Result<Evidence> evidence_from(Json const& json, std::string place) {
-  Fields fields(json, std::move(place));
+  JsonFields fields(json, std::move(place));
   Evidence evidence;
   evidence.name = fields.text("name");
   evidence.available = fields.flag("available");
   evidence.source = fields.text("source");
   evidence.reason = fields.text("reason");
   evidence.data = fields.object("data");
-  return finish(fields, std::move(evidence));
+  return fields.finish(std::move(evidence));
 }
 
 template <class T, class Read>
-std::vector<T> list_from(Fields& fields, char const* key, Read read) {
+std::vector<T> list_from(JsonFields& fields, char const* key, Read read) {
   std::vector<T> values;
   std::size_t index = 0;
   for (Json const& element : fields.array(key)) {
     Result<T> value = read(element, fmt::format("{}.{}[{}]", fields.place(), key, index++));
     if (!value) {
-      fields.fail_with(value.error());
+      fields.fail(value.error());
       return {};
     }
     values.push_back(std::move(*value));
@@ -315,14 +190,14 @@ Json to_json(Report const& report) {
 }
 
 Result<Report> report_from_json(Json const& json) {
-  Fields fields(json, "report");
+  JsonFields fields(json, "report");
   Report report;
-  std::int64_t const schema = fields.integer("schema");
-  if (schema != current_schema) {
-    fields.fail("schema",
-                fmt::format("is {}, but this program reads schema {}: use the version that wrote it", schema, current_schema));
+  // Another schema may have other keys, so it is looked at before them.
+  if (json.is_object() && json.contains("schema") && json["schema"] != current_schema) {
+    return input_error(fmt::format("report.schema is {}, but this program reads schema {}: use the version that wrote it.",
+                                   dump_json(json["schema"]), current_schema));
   }
-  report.schema = current_schema;
+  report.schema = static_cast<int>(fields.integer("schema", current_schema, current_schema));
   report.specification_sha256 = fields.text("specification_sha256");
   report.source_sha256 = fields.text("source_sha256");
   report.incumbent_sha256 = fields.text("incumbent_sha256");
@@ -334,7 +209,7 @@ Result<Report> report_from_json(Json const& json) {
   report.stages = list_from<Stage>(fields, "stages", stage_from);
   report.workloads = list_from<WorkloadMeasurement>(fields, "workloads", workload_from);
   report.evidence = list_from<Evidence>(fields, "evidence", evidence_from);
-  return finish(fields, std::move(report));
+  return fields.finish(std::move(report));
 }
 
 } // namespace tik::evaluator
