@@ -1,0 +1,370 @@
+// The evaluator against real candidates, each compiled here: correct ones pass, and every other ends with the right outcome.
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <thread>
+
+#include "src/evaluator/process.h"
+#include "src/spec/manifest.h"
+#include "tests/evaluator/candidates.h"
+#include "tests/evaluator/leftovers.h"
+#include "tests/evaluator/worker_main.h"
+
+namespace tik::evaluator {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class Evaluate : public testing::Test {
+ protected:
+  void SetUp() override {
+    descriptors_ = open_descriptors();
+    folder_.emplace(ScratchFolder::make(fs::temp_directory_path(), "evaluate-test").value());
+    specification_ = spec::parse_specification(small_specification(20, 60), "small.toml").value();
+  }
+  void TearDown() override {
+    EXPECT_THAT(left_processes(), IsEmpty());
+    EXPECT_TRUE(fs::is_empty(scratch())) << "something was left in the scratch folder";
+    folder_.reset();
+    EXPECT_EQ(open_descriptors(), descriptors_);
+  }
+
+  fs::path scratch() const {
+    fs::create_directories(folder_->path() / "scratch");
+    return folder_->path() / "scratch";
+  }
+
+  Request request(fs::path const& source) const {
+    return {.specification = specification_,
+            .seal = spec::seal(specification_),
+            .source = source,
+            .incumbent = std::nullopt,
+            .incumbent_latency_us = {},
+            .scratch = scratch(),
+            .build_cache = {},
+            .progress = {},
+            .cancel = nullptr};
+  }
+
+  Report evaluate_hostile(Hostility const& hostility) {
+    write_candidate(folder_->path() / "candidate", hostility);
+    Result<Report> report = evaluate(request(folder_->path() / "candidate"));
+    EXPECT_TRUE(report.has_value()) << report.error().message;
+    return report ? std::move(*report) : Report{};
+  }
+
+  // Fails in `stage` with a message that holds `words`.
+  void expect_failure(Hostility const& hostility, std::string const& stage, std::string const& words) {
+    Report const report = evaluate_hostile(hostility);
+    EXPECT_FALSE(report.verified() && report.measured(specification_));
+    bool reached = false;
+    for (Stage const& each : report.stages) {
+      if (each.name == stage) {
+        EXPECT_EQ(each.outcome, Outcome::failed) << each.name << ": " << each.message;
+        EXPECT_THAT(each.message, HasSubstr(words));
+        reached = true;
+      } else {
+        EXPECT_EQ(each.outcome, reached ? Outcome::skipped : Outcome::passed) << each.name << ": " << each.message;
+      }
+    }
+    EXPECT_TRUE(reached);
+  }
+
+  std::optional<ScratchFolder> folder_;
+  spec::Specification specification_;
+  std::size_t descriptors_ = 0;
+};
+
+TEST_F(Evaluate, ACorrectCandidatePassesEveryStageAndItsReportReadsBack) {
+  Report const report = evaluate_hostile({});
+  for (Stage const& stage : report.stages) EXPECT_EQ(stage.outcome, Outcome::passed) << stage.name << ": " << stage.message;
+  EXPECT_TRUE(report.verified());
+  EXPECT_TRUE(report.measured(specification_));
+  EXPECT_EQ(report.evidence.size(), 4U);
+  EXPECT_EQ(report.source_sha256, hash_source_tree(folder_->path() / "candidate").value());
+  Result<Report> const again = report_from_json(Json::parse(to_json(report).dump()));
+  ASSERT_TRUE(again.has_value()) << again.error().message;
+  EXPECT_EQ(to_json(*again), to_json(report));
+}
+
+TEST_F(Evaluate, TheRootOfTheDemoIsVerifiedAndMeasuredBesideAnIncumbent) {
+  fs::path const root = fs::path(TIK_SOURCE_DIR) / "operators/attention/cpu";
+  write_candidate(folder_->path() / "incumbent", {});
+  Request asked = request(root);
+  asked.incumbent = folder_->path() / "incumbent";
+  asked.incumbent_latency_us = {{"full-64", 500}, {"decode-100x2", 300}};
+  Result<Report> const report = evaluate(asked);
+  ASSERT_TRUE(report.has_value()) << report.error().message;
+  for (Stage const& stage : report->stages) EXPECT_EQ(stage.outcome, Outcome::passed) << stage.name << ": " << stage.message;
+  ASSERT_EQ(report->workloads.size(), 2U);
+  for (WorkloadMeasurement const& workload : report->workloads) {
+    EXPECT_EQ(workload.samples_us.size(), workload.incumbent_samples_us.size());
+    EXPECT_GT(workload.ratio, 0);
+    EXPECT_DOUBLE_EQ(workload.latency_us, asked.incumbent_latency_us.at(workload.id) * workload.ratio);
+  }
+  for (Evidence const& evidence : report->evidence)
+    EXPECT_TRUE(evidence.available || !evidence.reason.empty()) << evidence.name;
+}
+
+TEST_F(Evaluate, ABuiltLibraryIsTakenFromTheCacheAndADamagedOneIsBuiltAgain) {
+  write_candidate(folder_->path() / "candidate", {.version = "2"}); // ends early, after the build
+  Request asked = request(folder_->path() / "candidate");
+  asked.build_cache = folder_->path() / "cache";
+  auto const cached = [&] { return evaluate(asked).value().find_stage("build")->details.at("cached").get<bool>(); };
+  EXPECT_FALSE(cached());
+  EXPECT_TRUE(cached());
+  for (auto const& entry : fs::recursive_directory_iterator(asked.build_cache)) {
+    if (entry.path().filename() == "library.so")
+      write_or_throw(entry.path(),
+                     "\x7f"
+                     "ELF, but another");
+  }
+  EXPECT_FALSE(cached());
+  EXPECT_TRUE(cached());
+}
+
+// Building.
+
+TEST_F(Evaluate, ACompilerErrorFailsTheBuildWithItsFirstLine) {
+  expect_failure({.declarations = "int broken = \"text\";"}, "build", "error: invalid conversion");
+}
+TEST_F(Evaluate, ABuildThatHangsEndsAtItsLimit) {
+  specification_.build_limits.seconds = 1;
+  auto const begin = Clock::now();
+  expect_failure({.build = "sleep 100 & sleep 100"}, "build", "did not finish within its limit of 1 s");
+  EXPECT_LT(std::chrono::duration<double>(Clock::now() - begin).count(),
+            1 + 2 + 1); // the limit, two seconds, and the probe of the layers
+}
+TEST_F(Evaluate, AForkBombInABuildIsContained) {
+  specification_.build_limits.seconds = 2;
+  expect_failure({.build = "bomb() { bomb | bomb & }; bomb; sleep 100"}, "build", "The build");
+}
+TEST_F(Evaluate, AFloodOfOutputIsCut) {
+  Report const report = evaluate_hostile({.build = "yes | head -c 100000000; exit 3"});
+  Stage const& build = *report.find_stage("build");
+  EXPECT_EQ(build.outcome, Outcome::failed);
+  EXPECT_TRUE(build.details.at("log_cut").get<bool>());
+  EXPECT_LE(build.details.at("log").get<std::string>().size(), 64U << 10);
+}
+TEST_F(Evaluate, ABuildReachesNeitherFilesOutsideItsFoldersNorTheNetwork) {
+  fs::path const secret = folder_->path() / "secret";
+  write_or_throw(secret, "of another search");
+  Report const report =
+      evaluate_hostile({.build = "cat " + secret.string() + "; echo x > " + secret.string() + "; echo y > plain.cpp; " +
+                                 "python3 -c 'import socket; socket.socket()'; exit 1"});
+  std::string const log = report.find_stage("build")->details.at("log");
+  bool const namespaces = testing::Matches(testing::Contains("mount-namespace"))(report.protections);
+  if (namespaces) {
+    EXPECT_THAT(log, testing::Not(HasSubstr("of another search")));
+    EXPECT_EQ(read_file(secret).value(), "of another search");
+  }
+  EXPECT_THAT(log, testing::AnyOf(HasSubstr("Read-only file system"), HasSubstr("ermission denied")));
+}
+TEST_F(Evaluate, ABuildWithoutALibraryFails) { expect_failure({.build = "true"}, "build", "wrote no library"); }
+TEST_F(Evaluate, ALinkInPlaceOfTheLibraryIsNotFollowed) {
+  expect_failure({.build = "ln -s /usr/lib/x86_64-linux-gnu/libc.so.6 /output/library.so || ln -s /bin/sh $0"}, "build",
+                 "is no plain file");
+}
+TEST_F(Evaluate, ASymbolicLinkOutOfTheTreeIsRefused) {
+  fs::create_directories(folder_->path() / "candidate");
+  fs::create_symlink("/etc/passwd", folder_->path() / "candidate" / "numerics.h");
+  expect_failure({}, "build", "symbolic link");
+}
+TEST_F(Evaluate, SourcesThatAreNotUtf8LeaveAReadableReport) {
+  Report const report = evaluate_hostile({.declarations = "#error \xff\xfe nonsense"});
+  EXPECT_FALSE(report.verified());
+  EXPECT_NO_THROW(static_cast<void>(to_json(report).dump()));
+}
+
+// Loading and calling.
+
+TEST_F(Evaluate, ALibraryThatLiesAboutItsVersionIsNotUsed) { expect_failure({.version = "7"}, "consistency", "version 7"); }
+TEST_F(Evaluate, ACrashWhileLoadingFails) {
+  expect_failure({.on_load = "__builtin_trap();"}, "consistency", "was killed by signal");
+}
+TEST_F(Evaluate, ACrashInACallFails) {
+  expect_failure({.before = "*static_cast<int volatile*>(nullptr) = 1;"}, "consistency", "Segmentation fault");
+}
+TEST_F(Evaluate, AnEndlessCallEndsAtItsLimit) {
+  specification_.run_limits.seconds = 1;
+  auto const begin = Clock::now();
+  expect_failure({.before = "for (;;) asm volatile(\"\");"}, "consistency", "did not finish within its limit of 1 s");
+  EXPECT_LT(std::chrono::duration<double>(Clock::now() - begin).count(), 60);
+}
+TEST_F(Evaluate, AnExitInTheMiddleOfACallFails) {
+  expect_failure({.declarations = "extern \"C\" void _exit(int);", .before = "_exit(0);"}, "consistency", "exited with code 0");
+}
+TEST_F(Evaluate, AProcessIsNotStarted) {
+  expect_failure({.declarations = "extern \"C\" int fork();", .before = "fork();"}, "consistency",
+                 "system call that is not allowed");
+}
+TEST_F(Evaluate, AThreadIsNotStarted) {
+  expect_failure({.declarations = "#include <pthread.h>\nstatic void* work(void*) { for (;;) asm volatile(\"\"); }",
+                  .before = "pthread_t thread; pthread_create(&thread, nullptr, work, nullptr);"},
+                 "consistency", "system call that is not allowed");
+}
+TEST_F(Evaluate, ASocketIsNotOpened) {
+  expect_failure({.declarations = "#include <sys/socket.h>", .before = "socket(AF_INET, SOCK_STREAM, 0);"}, "consistency",
+                 "system call that is not allowed");
+}
+TEST_F(Evaluate, AFileIsNotWritten) {
+  expect_failure({.declarations = "#include <fcntl.h>", .before = "open(\"/tmp/shared\", O_RDWR | O_CREAT, 0600);"},
+                 "consistency", "system call that is not allowed");
+}
+TEST_F(Evaluate, ACallThatSleepsFails) {
+  expect_failure({.declarations = "#include <unistd.h>", .before = "usleep(100);"}, "consistency",
+                 "system call that is not allowed");
+}
+TEST_F(Evaluate, MemoryIsLimited) {
+  expect_failure({.declarations = "#include <stdlib.h>\n#include <string.h>",
+                  .before = "for (;;) { void* p = malloc(1 << 20); if (p == nullptr) abort(); memset(p, 1, 1 << 20); }"},
+                 "consistency", "The worker");
+}
+
+// Wrong results.
+
+TEST_F(Evaluate, InputsCannotBeChanged) {
+  expect_failure({.before = "const_cast<tik_bf16*>(args->queries)[0] = 0;"}, "consistency", "wrote to its inputs");
+}
+TEST_F(Evaluate, AWriteBesideTheOutputsIsSeen) {
+  expect_failure({.after = "args->out[-4] = 0;"}, "consistency", "wrote outside its outputs");
+}
+TEST_F(Evaluate, AnOutputThatIsNotWrittenIsSeen) {
+  expect_failure({.after = "args->out[5] = 0x7fc3;"}, "consistency", "did not write out[row 0, head 0, 5]");
+}
+TEST_F(Evaluate, NaNIsNoOutput) { expect_failure({.after = "args->out[5] = 0x7fc0;"}, "consistency", "wrote NaN"); }
+TEST_F(Evaluate, OtherBitsInDecodeAloneAreSeen) {
+  expect_failure({.after = "if (entry == 2) args->out[7] ^= 1;"}, "consistency", "decode differs from full");
+}
+TEST_F(Evaluate, OtherBitsInExtendAloneAreSeen) {
+  expect_failure({.after = "if (entry == 1) args->out[7] ^= 1;"}, "consistency", "extend differs from full");
+}
+TEST_F(Evaluate, OtherBitsInTheLogSumExpAreSeen) {
+  expect_failure({.after = "if (entry == 2) reinterpret_cast<int*>(args->lse)[0] += 1;"}, "consistency", "lse[head 0]");
+}
+TEST_F(Evaluate, TwoPathsThatAreWrongAlikeAreSeen) {
+  expect_failure({.scale = "args->shape.softmax_scale * 1.05f"}, "accuracy", "too far from the float64 reference");
+}
+TEST_F(Evaluate, ResultsRememberedByAPartOfTheInputsAreSeen) {
+  char const* const remember = R"(
+  static tik_bf16 known = 0; static tik_bf16* copy = nullptr; static float* sums = nullptr; static int rows = 0, kind = 0;
+  int const count = entry == 2 ? args->batch : args->query_offsets[args->batch];
+  if (known == args->queries[0] && rows == count && kind == entry) {
+    for (int row = 0; row < count; ++row) for (int head = 0; head < args->shape.query_heads; ++head) {
+      long const at = row * args->shape.query_heads + head;
+      for (int d = 0; d < args->shape.head_dim; ++d) {
+        args->out[row * args->out_token_stride + head * args->out_head_stride + d] = copy[at * args->shape.head_dim + d];
+      }
+      args->lse[at] = sums[at];
+    }
+    return TIK_OK;
+  })";
+  char const* const keep = R"(
+  copy = static_cast<tik_bf16*>(realloc(copy, 2L * count * args->shape.query_heads * args->shape.head_dim));
+  sums = static_cast<float*>(realloc(sums, 4L * count * args->shape.query_heads));
+  for (int row = 0; row < count; ++row) for (int head = 0; head < args->shape.query_heads; ++head) {
+    long const at = row * args->shape.query_heads + head;
+    for (int d = 0; d < args->shape.head_dim; ++d) {
+      copy[at * args->shape.head_dim + d] = args->out[row * args->out_token_stride + head * args->out_head_stride + d];
+    }
+    sums[at] = args->lse[at];
+  }
+  known = args->queries[0]; rows = count; kind = entry;)";
+  expect_failure({.declarations = "#include <stdlib.h>", .before = remember, .after = keep}, "robustness", "changed in place");
+}
+TEST_F(Evaluate, OtherWorkAfterManyCallsIsSeen) {
+  expect_failure({.after = "static int calls = 0; if (++calls > 20) args->out[0] ^= 1;"}, "consistency", "differs from full");
+}
+TEST_F(Evaluate, AHeadThatDependsOnTheBatchIsSeen) {
+  expect_failure({.after = "if (args->batch > 1) args->out[0] ^= 1;"}, "consistency", "differs from full");
+}
+
+TEST_F(Evaluate, AClockThatTheCandidatePatchedIsSeen) {
+  // Replaces clock_gettime in the table of the program that loaded it by one that runs at half speed.
+  char const* const patch = R"(
+#include <elf.h>
+#include <link.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+static int slow_clock(clockid_t clock, timespec* time) {
+  long const result = syscall(SYS_clock_gettime, clock, time);
+  long const half = (time->tv_sec * 1000000000 + time->tv_nsec) / 2;
+  time->tv_sec = half / 1000000000;
+  time->tv_nsec = half % 1000000000;
+  return static_cast<int>(result);
+}
+static void patch_table(unsigned long base, Elf64_Rela* entry, unsigned long bytes, Elf64_Sym* symbols, char const* names) {
+  for (unsigned long i = 0; entry != nullptr && i < bytes / sizeof *entry; ++i) {
+    if (strcmp(names + symbols[ELF64_R_SYM(entry[i].r_info)].st_name, "clock_gettime") != 0) continue;
+    void** const slot = reinterpret_cast<void**>(base + entry[i].r_offset);
+    mprotect(reinterpret_cast<void*>(reinterpret_cast<unsigned long>(slot) & ~4095UL), 8192, PROT_READ | PROT_WRITE);
+    *slot = reinterpret_cast<void*>(slow_clock);
+  }
+}
+static int patch_program(dl_phdr_info* program, size_t, void*) {
+  for (int i = 0; i < program->dlpi_phnum; ++i) {
+    if (program->dlpi_phdr[i].p_type != PT_DYNAMIC) continue;
+    Elf64_Rela *lazy = nullptr, *eager = nullptr;
+    Elf64_Sym* symbols = nullptr;
+    char const* names = nullptr;
+    unsigned long lazy_bytes = 0, eager_bytes = 0;
+    for (auto* tag = reinterpret_cast<Elf64_Dyn*>(program->dlpi_addr + program->dlpi_phdr[i].p_vaddr); tag->d_tag != DT_NULL; ++tag) {
+      if (tag->d_tag == DT_JMPREL) lazy = reinterpret_cast<Elf64_Rela*>(tag->d_un.d_ptr);
+      if (tag->d_tag == DT_PLTRELSZ) lazy_bytes = tag->d_un.d_val;
+      if (tag->d_tag == DT_RELA) eager = reinterpret_cast<Elf64_Rela*>(tag->d_un.d_ptr);
+      if (tag->d_tag == DT_RELASZ) eager_bytes = tag->d_un.d_val;
+      if (tag->d_tag == DT_SYMTAB) symbols = reinterpret_cast<Elf64_Sym*>(tag->d_un.d_ptr);
+      if (tag->d_tag == DT_STRTAB) names = reinterpret_cast<char const*>(tag->d_un.d_ptr);
+    }
+    patch_table(program->dlpi_addr, lazy, lazy_bytes, symbols, names);
+    patch_table(program->dlpi_addr, eager, eager_bytes, symbols, names);
+  }
+  return 1; // the program itself comes first; the libraries stay as they are
+})";
+  expect_failure({.declarations = patch, .on_load = "dl_iterate_phdr(patch_program, nullptr);"}, "measurement",
+                 "more were seen from outside it");
+}
+
+// Running.
+
+TEST_F(Evaluate, ACancelledEvaluationEndsWithinASecondAndLeavesNothing) {
+  write_candidate(folder_->path() / "candidate", {.before = "for (;;) asm volatile(\"\");"});
+  std::atomic<bool> cancel = false;
+  Request asked = request(folder_->path() / "candidate");
+  Clock::time_point cancelled;
+  asked.cancel = &cancel;
+  std::thread canceller;
+  asked.progress = [&](std::string_view stage, double) {
+    if (stage != "consistency" || canceller.joinable()) return;
+    canceller = std::thread([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(500));
+      cancelled = Clock::now();
+      cancel = true;
+    });
+  };
+  Result<Report> const report = evaluate(asked);
+  auto const end = Clock::now();
+  ASSERT_TRUE(canceller.joinable());
+  canceller.join();
+  ASSERT_FALSE(report.has_value());
+  EXPECT_EQ(report.error().kind, ErrorKind::cancelled);
+  EXPECT_LT(std::chrono::duration<double>(end - cancelled).count(), 1);
+}
+
+TEST_F(Evaluate, AnIncumbentWithoutARecordedLatencyIsAnInputError) {
+  write_candidate(folder_->path() / "candidate", {});
+  Request asked = request(folder_->path() / "candidate");
+  asked.incumbent = asked.source;
+  Result<Report> const report = evaluate(asked);
+  ASSERT_FALSE(report.has_value());
+  EXPECT_EQ(report.error().kind, ErrorKind::input);
+  EXPECT_THAT(report.error().message, HasSubstr("full-64"));
+}
+
+} // namespace
+} // namespace tik::evaluator
