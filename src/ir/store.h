@@ -74,6 +74,9 @@ class Store {
                                               std::vector<Withdrawal> withdrawals);
   Result<ModelUsage> append(ModelUsage usage);
 
+  // Makes all appends inside of `appends` one transaction: all are there when this returns, or, on its error, none. For histories that are
+  // written at once; a search appends step by step.
+  Result<void> together(std::function<Result<void>()> const& appends);
   // For an import: from here on an appended record keeps the created_at that it comes with.
   void keep_times() { keep_times_ = true; }
 

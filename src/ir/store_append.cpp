@@ -165,6 +165,10 @@ class Appender {
 
 } // namespace
 
+Result<void> Store::together(std::function<Result<void>()> const& appends) {
+  return in_transaction(database_->connection, appends);
+}
+
 Result<Opportunity> Store::append(Opportunity opportunity) {
   return in_transaction(database_->connection,
                         [&] { return Appender(database_->connection, keep_times_).append(std::move(opportunity)); });

@@ -96,8 +96,8 @@ Connection Connection::create(std::filesystem::path const& file) {
 Connection Connection::open(std::filesystem::path const& file, Store::Mode mode) {
   bool const writable = mode == Store::Mode::read_write;
   auto database = std::make_unique<SQLite::Database>(file.string(), writable ? SQLite::OPEN_READWRITE : SQLite::OPEN_READONLY);
-  apply_settings(*database, writable);
   try {
+    apply_settings(*database, writable);
     SQLite::Statement(*database, "SELECT count(*) FROM sqlite_schema").executeStep();
   } catch (SQLite::Exception const& exception) {
     // A reader of a write-ahead log wants to create the log's index. In a folder that it may not write, nobody else can be
@@ -113,6 +113,8 @@ Connection Connection::open(std::filesystem::path const& file, Store::Mode mode)
   connection.forbid_changes();
   return connection;
 }
+
+bool Connection::in_transaction() const { return sqlite3_get_autocommit(database_->getHandle()) == 0; }
 
 std::optional<std::int64_t> Connection::cell(std::string const& sql) const {
   SQLite::Statement query(*database_, sql);

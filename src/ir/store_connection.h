@@ -2,6 +2,7 @@
 #pragma once
 
 #include <SQLiteCpp/SQLiteCpp.h>
+#include <SQLiteCpp/Savepoint.h>
 
 #include <filesystem>
 #include <memory>
@@ -26,6 +27,8 @@ class Connection {
   std::filesystem::path const& file() const { return file_; }
   // From here on this connection refuses every statement that is not an insert or a query.
   void forbid_changes() const;
+
+  bool in_transaction() const;
 
   // The number of the one cell that `sql` selects; nothing for NULL or no row.
   std::optional<std::int64_t> cell(std::string const& sql) const;
@@ -54,11 +57,19 @@ auto guarded(std::filesystem::path const& file, Action action) -> decltype(actio
   }
 }
 
-// Runs `action() -> Result<T>` in one IMMEDIATE transaction: committed when it returns a value, rolled back otherwise.
+// Runs `action() -> Result<T>` in one IMMEDIATE transaction, or, inside of another, in a savepoint of it: kept when it returns
+// a value, undone otherwise.
 template <class Action>
 auto in_transaction(Connection const& connection, Action action) -> decltype(action()) {
   return guarded(connection.file(), [&]() -> decltype(action()) {
-    SQLite::Transaction transaction(connection.database(), SQLite::TransactionBehavior::IMMEDIATE);
+    auto& database = connection.database();
+    if (connection.in_transaction()) {
+      SQLite::Savepoint savepoint(database, "append");
+      auto result = action();
+      if (result) savepoint.release();
+      return result;
+    }
+    SQLite::Transaction transaction(database, SQLite::TransactionBehavior::IMMEDIATE);
     auto result = action();
     if (result) transaction.commit();
     return result;

@@ -88,6 +88,24 @@ TEST_F(StoreTest, ManagementIsRecordedCompletelyOrNotAtAll) {
   EXPECT_EQ(value(store.withdrawal({1}))->reason, "no longer needed");
 }
 
+TEST_F(StoreTest, AppendsTogetherAreAllThereOrNoneIs) {
+  auto store = sample_store(file);
+  auto const append_three = [&]() -> Result<void> {
+    TIK_CHECK(store.append(sample_opportunity({0}, {1})));
+    if (store.append(sample_opportunity({9}, {1}))) return input_error("a link to nowhere was accepted");
+    TIK_CHECK(store.append(sample_opportunity({0}, {1})));
+    return {};
+  };
+  value(store.together(append_three));
+  EXPECT_EQ(value(store.counts()).opportunities, 3);
+  EXPECT_FALSE(store.together([&]() -> Result<void> {
+    TIK_CHECK(append_three());
+    return input_error("changed my mind");
+  }));
+  EXPECT_EQ(value(store.counts()).opportunities, 3);
+  EXPECT_EQ(value(store.append(sample_opportunity({0}, {1}))).id.number, 4);
+}
+
 TEST_F(StoreTest, LinksToMissingRecordsAreRefusedByName) {
   auto store = sample_store(file);
   auto const message = [](auto const& result) { return result ? std::string("appended") : result.error().message; };
