@@ -22,7 +22,12 @@ __global__ void __launch_bounds__(full_threads, 1)
     full_kernel(__grid_constant__ FullMaps const maps, __grid_constant__ FullParameters const parameters) {
   extern __shared__ __align__(1024) unsigned char shared_bytes[];
   auto& shared = *reinterpret_cast<FullShared<head_dim>*>(shared_bytes);
-  if (threadIdx.x == 0) shared.init_barriers();
+  if (threadIdx.x == 0) {
+    ptx::prefetch_map(maps.queries.large);
+    ptx::prefetch_map(maps.keys.large);
+    ptx::prefetch_map(maps.values.large);
+    shared.init_barriers();
+  }
   __syncthreads();
   ptx::wait_for_previous_launch();
   ptx::allow_next_launch();
@@ -32,7 +37,11 @@ __global__ void __launch_bounds__(full_threads, 1)
     if (threadIdx.x / 32 == consumer_warps) produce<head_dim>(shared, maps, parameters);
   } else {
     ptx::take_registers<consumer_registers>();
-    consume<head_dim>(shared, parameters, group);
+    if (group == 0) {
+      Consumer<head_dim, 0>(shared, parameters).run();
+    } else {
+      Consumer<head_dim, 1>(shared, parameters).run();
+    }
   }
 }
 

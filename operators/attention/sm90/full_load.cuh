@@ -89,32 +89,43 @@ __device__ __forceinline__ void produce(FullShared<head_dim>& shared, FullMaps c
   Pipe<Shared::stages> key_pipe;
   Pipe<Shared::stages> value_pipe;
   Pipe<1> query_pipe;
+  bool const whole_tiles = maps.keys.large_rows == tile_keys;
 
   WorkFinder finder(args, lane);
   WorkItem item = finder.find(blockIdx.x);
   while (item.sequence >= 0) {
     int next = 0;
-    if (lane == 0) next = atomicAdd(parameters.next_item, 1);
     int const tiles = item.block + 1;
     int const kv_head = item.query_head / ratio;
-    auto const locate = [&](int token) { return locate_key(args.kv, item, token); };
-    auto const load_keys = [&](int tile) {
+    auto const load = [&](RowMaps const& map, Bf16* tile_memory, uint64_t& full, uint64_t& empty, uint32_t parity, int tile,
+                          bool clear) {
       int const rows = min(tile_keys, item.length - tile * tile_keys);
-      uint64_t& full = shared.keys_full[key_pipe.stage];
-      ptx::wait(shared.keys_empty[key_pipe.stage], key_pipe.parity ^ 1);
+      ptx::wait(empty, parity);
+      if (rows == tile_keys && whole_tiles) {
+        if (ptx::elect_one()) {
+          TensorRow const source = locate_key(args.kv, item, tile * tile_keys);
+          ptx::arrive_expect_bytes(full, tile_keys * row_bytes);
+#pragma unroll
+          for (int column = 0; column < head_dim; column += 64) {
+            ptx::load_box(tile_memory + column * tile_keys, map.large, full, column, source.row, kv_head, source.outer);
+          }
+        }
+        return;
+      }
+      if (clear && rows < tile_keys) clear_rows<head_dim>(tile_memory, rows, lane);
       if (lane == 0) ptx::arrive_expect_bytes(full, rows * row_bytes);
-      load_rows<head_dim, tile_keys>(shared.keys[key_pipe.stage], maps.keys, full, rows, kv_head, lane,
-                                     [&](int row) { return locate(tile * tile_keys + row); });
+      load_rows<head_dim, tile_keys>(tile_memory, map, full, rows, kv_head, lane,
+                                     [&](int row) { return locate_key(args.kv, item, tile * tile_keys + row); });
+    };
+    auto const load_keys = [&](int tile) {
+      int const stage = key_pipe.stage;
+      load(maps.keys, shared.keys[stage], shared.keys_full[stage], shared.keys_empty[stage], key_pipe.parity ^ 1, tile, false);
       key_pipe.advance();
     };
     auto const load_values = [&](int tile) {
-      int const rows = min(tile_keys, item.length - tile * tile_keys);
-      uint64_t& full = shared.values_full[value_pipe.stage];
-      ptx::wait(shared.values_empty[value_pipe.stage], value_pipe.parity ^ 1);
-      if (rows < tile_keys) clear_rows<head_dim>(shared.values[value_pipe.stage], rows, lane);
-      if (lane == 0) ptx::arrive_expect_bytes(full, rows * row_bytes);
-      load_rows<head_dim, tile_keys>(shared.values[value_pipe.stage], maps.values, full, rows, kv_head, lane,
-                                     [&](int row) { return locate(tile * tile_keys + row); });
+      int const stage = value_pipe.stage;
+      load(maps.values, shared.values[stage], shared.values_full[stage], shared.values_empty[stage], value_pipe.parity ^ 1,
+           tile, true);
       value_pipe.advance();
     };
 
@@ -132,7 +143,12 @@ __device__ __forceinline__ void produce(FullShared<head_dim>& shared, FullMaps c
                                     });
     query_pipe.advance();
     for (int tile = 0; tile < tiles; ++tile) {
-      if (tile + 1 < tiles) load_keys(tile + 1);
+      if (tile + 1 < tiles) {
+        load_keys(tile + 1);
+      } else if (lane == 0) {
+        next = atomicAdd(parameters.next_item,
+                         1); // as late as it stays hidden: an item reserved early is one that nobody else takes
+      }
       load_values(tile);
     }
     item = finder.find(gridDim.x + __shfl_sync(~0u, next, 0));

@@ -124,16 +124,20 @@ __device__ __forceinline__ void pin(float (&registers)[count]) {
 }
 
 // A matrix in shared memory in 128-byte rows, swizzled by 128 bytes: 8 rows are 1024 bytes. column_stride is the distance of
-// two blocks of 64 columns, used only where columns are not the contracted dimension.
-__device__ __forceinline__ uint64_t matrix_descriptor(void const* start, uint32_t column_stride) {
-  uint64_t const address = (shared_address(start) & 0x3ffff) >> 4;
-  uint64_t const eight_rows = 1024 >> 4;
-  uint64_t const swizzle_128 = 1;
-  return address | static_cast<uint64_t>(column_stride >> 4) << 16 | eight_rows << 32 | swizzle_128 << 62;
+// two blocks of 64 columns, used only where columns are not the contracted dimension. This is the half of the descriptor that
+// says where the matrix starts; the other half is the same for all.
+__device__ __forceinline__ uint32_t matrix_start(void const* start, uint32_t column_stride) {
+  return (shared_address(start) & 0x3ffff) >> 4 | column_stride >> 4 << 16;
 }
 
 // The same matrix `bytes` further on.
-__device__ __forceinline__ uint64_t advance(uint64_t descriptor, uint32_t bytes) { return descriptor + (bytes >> 4); }
+__device__ __forceinline__ uint32_t advance(uint32_t matrix, uint32_t bytes) { return matrix + (bytes >> 4); }
+
+__device__ __forceinline__ uint64_t descriptor(uint32_t matrix) {
+  uint64_t const eight_rows = 1024 >> 4;
+  uint64_t const swizzle_128 = 1;
+  return matrix | eight_rows << 32 | swizzle_128 << 62;
+}
 
 #define TIK_D8(d, i) \
   "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7])
@@ -147,37 +151,37 @@ __device__ __forceinline__ uint64_t advance(uint64_t descriptor, uint32_t bytes)
   "%55, %56, %57, %58, %59, %60, %61, %62, %63"
 
 // d [64, n] = (accumulate ? d : 0) + a [64, 16] x b [16, n]; a and b in shared memory, both with k contiguous.
-__device__ __forceinline__ void multiply_shared(float (&d)[64], uint64_t a, uint64_t b, bool accumulate) {
+__device__ __forceinline__ void multiply_shared(float (&d)[64], uint32_t a, uint32_t b, bool accumulate) {
   asm volatile(
       "{\n.reg .pred p;\nsetp.ne.b32 p, %66, 0;\n"
       "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {" TIK_NAMES64 "}, %64, %65, p, 1, 1, 0, 0;\n}"
       : TIK_D32(d, 0), TIK_D32(d, 32)
-      : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)));
+      : "l"(descriptor(a)), "l"(descriptor(b)), "r"(static_cast<int>(accumulate)));
 }
 
-__device__ __forceinline__ void multiply_shared(float (&d)[32], uint64_t a, uint64_t b, bool accumulate) {
+__device__ __forceinline__ void multiply_shared(float (&d)[32], uint32_t a, uint32_t b, bool accumulate) {
   asm volatile(
       "{\n.reg .pred p;\nsetp.ne.b32 p, %34, 0;\n"
       "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {" TIK_NAMES32 "}, %32, %33, p, 1, 1, 0, 0;\n}"
       : TIK_D32(d, 0)
-      : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)));
+      : "l"(descriptor(a)), "l"(descriptor(b)), "r"(static_cast<int>(accumulate)));
 }
 
 // The same with a in registers and b with n contiguous.
-__device__ __forceinline__ void multiply_registers(float (&d)[64], uint32_t const* a, uint64_t b, bool accumulate) {
+__device__ __forceinline__ void multiply_registers(float (&d)[64], uint32_t const* a, uint32_t b, bool accumulate) {
   asm volatile(
       "{\n.reg .pred p;\nsetp.ne.b32 p, %69, 0;\n"
       "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {" TIK_NAMES64 "}, {%64, %65, %66, %67}, %68, p, 1, 1, 1;\n}"
       : TIK_D32(d, 0), TIK_D32(d, 32)
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)));
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(descriptor(b)), "r"(static_cast<int>(accumulate)));
 }
 
-__device__ __forceinline__ void multiply_registers(float (&d)[32], uint32_t const* a, uint64_t b, bool accumulate) {
+__device__ __forceinline__ void multiply_registers(float (&d)[32], uint32_t const* a, uint32_t b, bool accumulate) {
   asm volatile(
       "{\n.reg .pred p;\nsetp.ne.b32 p, %37, 0;\n"
       "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {" TIK_NAMES32 "}, {%32, %33, %34, %35}, %36, p, 1, 1, 1;\n}"
       : TIK_D32(d, 0)
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)));
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(descriptor(b)), "r"(static_cast<int>(accumulate)));
 }
 
 #undef TIK_D8
