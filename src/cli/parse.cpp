@@ -48,7 +48,10 @@ void add_search_commands(CLI::App& app, Fill& result) {
   command<Run>(app, result, "run", "Let an agent search until a stopping rule holds; Ctrl-C stops, the next run goes on",
                "  tik run search\n  tik run search --agent builtin --seed 7 --steps 20", [](CLI::App& sub, Run& value) {
                  sub.add_option("--agent", value.agent, "Who proposes: builtin")->type_name("NAME")->capture_default_str();
-                 sub.add_option("--seed", value.seed, "Seed of the built-in agent")->type_name("N")->capture_default_str();
+                 sub.add_option("--seed", value.seed, "Seed of the built-in agent")
+                     ->type_name("N")
+                     ->check(CLI::NonNegativeNumber)
+                     ->capture_default_str();
                  sub.add_option("--steps", value.steps, "Stop after N steps of this run")
                      ->type_name("N")
                      ->check(CLI::Range(1, 1000000000));
@@ -62,6 +65,7 @@ void add_search_commands(CLI::App& app, Fill& result) {
                "  tik log search\n  tik log search --limit 0 --json", [](CLI::App& sub, Log& value) {
                  sub.add_option("--limit", value.limit, "Show the N newest implementations; 0: all")
                      ->type_name("N")
+                     ->check(CLI::NonNegativeNumber)
                      ->capture_default_str();
                });
   command<Show>(

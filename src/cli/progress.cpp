@@ -13,7 +13,11 @@ std::string percent(double fraction) { return fmt::format("{:.0f} %", 100 * std:
 
 std::string outcome_of(ir::Audit const& audit, search::ImplementationState const& state, bool promoted) {
   for (evaluator::Stage const& stage : audit.report.stages)
-    if (stage.outcome == evaluator::Outcome::failed) return fmt::format("{} failed: {}", stage.name, stage.message);
+    if (stage.outcome == evaluator::Outcome::failed) {
+      std::string message = stage.message;
+      while (message.ends_with('.')) message.pop_back(); // the line goes on behind it
+      return fmt::format("{} failed: {}", stage.name, message);
+    }
   if (promoted) return "promoted";
   if (!state.measured) return "verified, not measured on every workload";
   return state.within_limits ? "verified, not faster" : "verified, over a limit";

@@ -115,6 +115,7 @@ Result<std::vector<Attempt>> describe_attempts(agent::View const& view, std::vec
 
 std::string outcome_words(Attempt const& attempt) {
   if (attempt.verdict == Verdict::failed && !attempt.failed_stage.empty()) return attempt.failed_stage + " failed";
+  if (attempt.verdict == Verdict::promoted && attempt.parents.empty()) return "root";
   return std::string(to_string(attempt.verdict));
 }
 

@@ -57,7 +57,7 @@ Result<std::vector<Attempt>> describe_attempts(agent::View const& view, std::vec
 // All implementations, newest first; 0 or the `limit` newest.
 std::vector<ir::ImplementationId> newest_first(search::State const& state, std::size_t limit);
 
-// One line for a person: "promoted", "consistency failed", "over limit", "verified (incumbent)".
+// A few words for a person: "root", "promoted", "consistency failed", "over limit", "verified".
 std::string outcome_words(Attempt const& attempt);
 
 // As shown by `tik log --json` and the dashboard.

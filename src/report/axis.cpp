@@ -20,14 +20,15 @@ std::vector<double> linear_ticks(double largest, int wanted) {
 }
 
 std::vector<double> logarithmic_ticks(double smallest, double largest) {
-  bool const few = std::log10(largest / smallest) < 2;
+  double const decades = std::log10(largest / smallest);
+  std::vector<double> const factors = decades < 1.5 ? std::vector<double>{1, 2, 5}
+                                      : decades < 3 ? std::vector<double>{1, 3}
+                                                    : std::vector<double>{1};
   std::vector<double> ticks;
   for (double power = std::pow(10, std::floor(std::log10(smallest))); power <= largest * (1 + 1e-9); power *= 10)
-    for (double const factor : {1.0, 2.0, 5.0}) {
-      if (factor > 1 && !few) continue;
-      double const tick = power * factor;
-      if (tick >= smallest * (1 - 1e-9) && tick <= largest * (1 + 1e-9)) ticks.push_back(tick);
-    }
+    for (double const factor : factors)
+      if (double const tick = power * factor; tick >= smallest * (1 - 1e-9) && tick <= largest * (1 + 1e-9))
+        ticks.push_back(tick);
   return ticks;
 }
 

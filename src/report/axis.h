@@ -8,7 +8,7 @@ namespace tik::report {
 // About `wanted` round values (1, 2 or 5 times a power of ten) from 0 up to at least `largest`.
 std::vector<double> linear_ticks(double largest, int wanted);
 
-// The powers of ten, with 2 and 5 times them where few, that lie within [smallest, largest].
+// The powers of ten within [smallest, largest], with 3 times them where these are few and with 2 and 5 times them where fewer.
 std::vector<double> logarithmic_ticks(double smallest, double largest);
 
 // A value's place between two ends.

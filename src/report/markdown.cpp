@@ -41,9 +41,10 @@ std::string summary(History const& history) {
                       latency(state.root_total_us), count(state.steps, "audited candidate"), count(promotions, "promotion"),
                       failed);
   text += fmt::format(
-      "Patience: {} of {} audits without improvement. Frontier: {}. Archive: {}. Pending: {}. Model tokens: {}.\n\n",
+      "Patience: {} of {} audits without improvement. Frontier: {}. Archive: {}. Pending opportunities: {}. Model tokens: "
+      "{}.\n\n",
       state.patience_used, history.specification.stopping.patience, id_list(state.frontier), id_list(state.archive),
-      count(static_cast<std::int64_t>(state.pending.size()), "opportunity record"), state.model_tokens);
+      state.pending.size(), state.model_tokens);
   return text;
 }
 
@@ -125,27 +126,45 @@ std::string path_section(History const& history) {
   return text;
 }
 
+// What became of the actions that took it; empty when none did.
 std::string opportunity_outcome(History const& history, ir::Opportunity const& opportunity) {
   std::vector<std::string> outcomes;
   for (Attempt const& attempt : history.attempts)
     if (attempt.opportunity == opportunity.id)
       outcomes.push_back(fmt::format("{}: {}{}", to_string(attempt.id), outcome_words(attempt),
                                      attempt.speedup ? " at " + ratio(*attempt.speedup) : std::string()));
-  if (auto const withdrawn = history.withdrawals.find(opportunity.id); withdrawn != history.withdrawals.end())
-    outcomes.push_back("withdrawn: " + withdrawn->second);
-  if (outcomes.empty()) return "pending";
   return join(outcomes, "; ");
+}
+
+// A list that is long and rarely read: folded in where Markdown is shown as HTML.
+std::string folded(std::string_view summary, Rows const& rows, std::string_view alignment) {
+  if (rows.size() < 2) return "";
+  return fmt::format("<details><summary>{}: {}</summary>\n\n{}\n</details>\n\n", summary, rows.size() - 1,
+                     markdown_table(rows, alignment));
 }
 
 std::string opportunities_section(History const& history) {
   std::string text = "## What was tried\n\n";
-  if (history.opportunities.empty()) return text + "No opportunity is recorded.\n\n";
-  Rows rows = {{"opportunity", "kind", "mechanism", "for", "evidence", "outcome"}};
-  for (ir::Opportunity const& opportunity : history.opportunities)
-    rows.push_back({to_string(opportunity.id), std::string(to_string(opportunity.kind)), one_line(opportunity.mechanism, 160),
-                    id_list(opportunity.implementations), id_list(opportunity.evidence),
-                    opportunity_outcome(history, opportunity)});
-  return text + markdown_table(rows, "llllll") + '\n';
+  Rows taken = {{"opportunity", "kind", "mechanism", "for", "evidence", "outcome"}};
+  Rows pending = {{"opportunity", "kind", "mechanism", "for", "evidence"}};
+  Rows withdrawn = {{"opportunity", "kind", "mechanism", "for", "reason"}};
+  for (ir::Opportunity const& opportunity : history.opportunities) {
+    std::vector<std::string> row = {to_string(opportunity.id), std::string(to_string(opportunity.kind)),
+                                    one_line(opportunity.mechanism, 160), id_list(opportunity.implementations)};
+    std::string const outcome = opportunity_outcome(history, opportunity);
+    auto const withdrawal = history.withdrawals.find(opportunity.id);
+    if (withdrawal != history.withdrawals.end()) {
+      row.push_back(withdrawal->second);
+      withdrawn.push_back(std::move(row));
+      continue;
+    }
+    row.push_back(id_list(opportunity.evidence));
+    if (!outcome.empty()) row.push_back(outcome);
+    (outcome.empty() ? pending : taken).push_back(std::move(row));
+  }
+  text += taken.size() > 1 ? markdown_table(taken, "llllll") + '\n' : "No opportunity was taken.\n\n";
+  return text + folded("Pending opportunities", pending, "lllll") +
+         folded("Opportunities withdrawn untried", withdrawn, "lllll");
 }
 
 std::string negative_section(History const& history) {
