@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <system_error>
 
 #include "src/base/files.h"
@@ -112,9 +113,10 @@ class Auditor {
     if (!rule) report(id, "A rule does not hold: " + rule.error().message);
   }
   template <class Id, class T>
-  T const* read(Id id, Result<T> const& result) {
-    if (!result) report(id, result.error().message);
-    return result ? &*result : nullptr;
+  std::optional<T> read(Id id, Result<T> result) {
+    if (result) return std::move(*result);
+    report(id, result.error().message);
+    return std::nullopt;
   }
 
   ir::Store const& store_;
