@@ -3,13 +3,14 @@
 // memory: they are not read here.
 #pragma once
 
-#include <cmath>
+#include <cfloat>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <initializer_list>
 #include <optional>
-#include <sstream>
 #include <string>
+#include <utility>
 
 #include "operators/attention/contract.h"
 
@@ -61,11 +62,39 @@ inline char const* function_name(Entry entry) {
 
 namespace validation {
 
+// A piece of a sentence: words, a number or an address. Without streams, because every audit of a CPU candidate compiles this.
+struct Piece {
+  Piece(char const* words) : text(words) {}
+  Piece(std::string words) : text(std::move(words)) {}
+  Piece(int number) : text(std::to_string(number)) {}
+  Piece(long number) : text(std::to_string(number)) {}
+  Piece(long long number) : text(std::to_string(number)) {}
+  Piece(unsigned number) : text(std::to_string(number)) {}
+  Piece(unsigned long number) : text(std::to_string(number)) {}
+  Piece(float number) : Piece("%g", number) {}
+  Piece(double number) : Piece("%g", number) {}
+  Piece(void const* address) : Piece("%p", address) {}
+
+  std::string text;
+
+ private:
+  template <typename Value>
+  Piece(char const* format, Value value) {
+    char digits[32];
+    std::snprintf(digits, sizeof(digits), format, value);
+    text = digits;
+  }
+};
+
+inline std::string join(std::initializer_list<Piece> pieces) {
+  std::string text;
+  for (auto const& piece : pieces) text += piece.text;
+  return text;
+}
+
 template <typename... Parts>
 std::string sentence(Parts const&... parts) {
-  std::ostringstream text;
-  (text << ... << parts);
-  return text.str();
+  return join({Piece(parts)...});
 }
 
 template <typename... Parts>
@@ -206,9 +235,9 @@ inline std::optional<Refusal> validate_shape(tik_attention_shape const& shape) {
   if (shape.head_dim != 64 && shape.head_dim != 128) {
     return invalid("shape.head_dim is ", shape.head_dim, ", but must be 64 or 128.");
   }
-  if (!std::isfinite(shape.softmax_scale) || shape.softmax_scale <= 0) {
+  if (!(shape.softmax_scale > 0 && shape.softmax_scale <= FLT_MAX)) {
     return invalid("shape.softmax_scale is ", shape.softmax_scale, ", but must be finite and greater than 0, usually ",
-                   1 / std::sqrt(static_cast<float>(shape.head_dim)), " for this head_dim.");
+                   shape.head_dim == 64 ? 0.125 : 0.0883883, " (1 / sqrt(head_dim)).");
   }
   return std::nullopt;
 }

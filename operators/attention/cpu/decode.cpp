@@ -1,7 +1,5 @@
 // The token-wise entry points: query tokens at the end of cached sequences. extend is here and not with full because it reads
 // the cache as decode does; a chunk is its tokens, one after the other.
-#include <algorithm>
-
 #include "check.h"
 #include "numerics.h"
 #include "tile.h"
@@ -14,7 +12,7 @@ constexpr int step_keys = tile_keys;
 
 // All heads of the query token in `query_row`, which has `position` in its sequence.
 template <int HeadDim>
-void attend_token(tik_attention_args const& args, int sequence, int64_t query_row, int position) {
+[[gnu::noinline]] void attend_token(tik_attention_args const& args, int sequence, int64_t query_row, int position) {
   float const scale = args.shape.softmax_scale;
   int const ratio = args.shape.query_heads / args.shape.kv_heads;
   for (int head = 0; head < args.shape.query_heads; ++head) {
@@ -23,7 +21,7 @@ void attend_token(tik_attention_args const& args, int sequence, int64_t query_ro
     load_query(args.queries + query_row * args.query_token_stride + head * args.query_head_stride, query);
     Row<HeadDim> row;
     for (int first = 0; first <= position; first += step_keys) {
-      int const visible = std::min(step_keys, position + 1 - first);
+      int const visible = smaller(step_keys, position + 1 - first);
       Tile<HeadDim, step_keys> tile;
       load_tile(tile, cache, first, visible);
       absorb(row, query, scale, tile, visible);
@@ -36,7 +34,8 @@ void attend_token(tik_attention_args const& args, int sequence, int64_t query_ro
 // The row of a sequence without tokens, which pads a batch.
 void write_padding(tik_attention_args const& args, int64_t query_row) {
   for (int head = 0; head < args.shape.query_heads; ++head) {
-    std::fill_n(args.out + query_row * args.out_token_stride + head * args.out_head_stride, args.shape.head_dim, tik_bf16{0});
+    tik_bf16* const out = args.out + query_row * args.out_token_stride + head * args.out_head_stride;
+    for (int d = 0; d < args.shape.head_dim; ++d) out[d] = 0;
     if (args.lse != nullptr) args.lse[query_row * args.shape.query_heads + head] = -std::numeric_limits<float>::infinity();
   }
 }

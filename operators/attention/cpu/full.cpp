@@ -1,6 +1,4 @@
 // The full-sequence entry point: every token of packed sequences against the tokens before it.
-#include <algorithm>
-
 #include "check.h"
 #include "numerics.h"
 #include "tile.h"
@@ -18,7 +16,7 @@ void attend_head(tik_attention_args const& args, CachedSequence const& cache, in
     load_query(args.queries + query_row * args.query_token_stride + head * args.query_head_stride, query);
     Row<HeadDim> row;
     for (int first = 0; first <= position; first += tile_keys) {
-      int const visible = std::min(tile_keys, position + 1 - first);
+      int const visible = smaller(tile_keys, position + 1 - first);
       Tile<HeadDim> tile;
       load_tile(tile, cache, first, visible);
       absorb(row, query, scale, tile, visible);

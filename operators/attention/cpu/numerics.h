@@ -4,20 +4,20 @@
 // The program of one query row at position p (docs/numerics.md, "Attention on the CPU"):
 //
 //   m = -infinity, l = 0, o[:] = 0
-//   for tile = keys [0, tile_keys), [tile_keys, 2 tile_keys), ... up to the one that holds p:    tiles lie at absolute
-//   positions
-//     s[j]  = dot(q, k[j])                                    for the keys j <= p, -infinity for the others
+//   for tile = each tile_keys keys from position 0, up to the tile that holds p:
+//     s[j]  = dot(q, k[j])                          for the keys j <= p, -infinity for the others
 //     m'    = max(m, max_j s[j])
 //     w[j]  = exponential((s[j] - m') * scale)
 //     alpha = exponential((m - m') * scale)
 //     l     = l * alpha + sum_j w[j]
-//     o[:]  = o[:] * alpha, then for every visible j in order: o[:] = multiply_add(w[j], v[j], o[:])
+//     o[:]  = o[:] * alpha, then for every key j <= p in order: o[:] = multiply_add(w[j], v[j], o[:])
 //     m     = m'
 //   out = bf16(o[:] * (1 / l)),  lse = m * scale + log(l)
+//
+// The C library is called through builtins: an audit compiles this header twice, and <cmath> costs as much as the rest.
 #pragma once
 
 #include <bit>
-#include <cmath>
 #include <cstdint>
 #include <limits>
 
@@ -48,7 +48,7 @@ inline tik_bf16 to_bf16(float x) {
 inline float multiply_add(float a, float b, float sum) { return a * b + sum; }
 
 // The natural exponential of x <= 0; +0 for -infinity.
-inline float exponential(float x) { return std::exp(x); }
+inline float exponential(float x) { return __builtin_expf(x); }
 
 // Adds lane l + half to lane l, halving until one lane is left.
 template <int Lanes>
@@ -129,7 +129,7 @@ template <int HeadDim>
 void finish(Row<HeadDim> const& row, float scale, tik_bf16* out, float* lse) {
   float const factor = 1 / row.sum;
   for (int d = 0; d < HeadDim; ++d) out[d] = to_bf16(row.output[d] * factor);
-  if (lse != nullptr) *lse = row.maximum * scale + std::log(row.sum);
+  if (lse != nullptr) *lse = row.maximum * scale + __builtin_logf(row.sum);
 }
 
 } // namespace tik::attention::cpu

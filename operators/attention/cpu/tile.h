@@ -8,6 +8,8 @@
 
 namespace tik::attention::cpu {
 
+inline int smaller(int a, int b) { return a < b ? a : b; }
+
 // The keys and values of one sequence and one key/value head, by token.
 class CachedSequence {
  public:
