@@ -1,5 +1,6 @@
 #include "src/evaluator/launcher.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
@@ -11,10 +12,9 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/evaluator/containment.h"
@@ -105,15 +105,23 @@ std::vector<char*> pointers(std::vector<std::string>& values) {
   }
 }
 
-// Whether `process` descends from this one, following /proc.
-bool is_descendant(pid_t process) {
+// The parent of a process by /proc, opened before the file system changed; 0 when it is gone.
+pid_t parent_of(int process_files, pid_t process) {
+  int const file = openat(process_files, (std::to_string(process) + "/stat").c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return 0;
+  char text[512];
+  ssize_t const count = read(file, text, sizeof text);
+  close(file);
+  std::string_view const stat(text, count > 0 ? static_cast<std::size_t>(count) : 0);
+  std::size_t const name_end = stat.rfind(')'); // "PID (NAME) STATE PARENT ..."
+  if (name_end == std::string_view::npos || name_end + 4 >= stat.size()) return 0;
+  return static_cast<pid_t>(std::atoi(std::string(stat.substr(name_end + 4)).c_str()));
+}
+
+bool is_descendant(int process_files, pid_t process) {
   pid_t const self = getpid();
-  for (int depth = 0; depth < 64 && process > 1; ++depth) {
-    std::ifstream file("/proc/" + std::to_string(process) + "/stat");
-    std::string const text{std::istreambuf_iterator<char>(file), {}};
-    std::size_t const name_end = text.rfind(')');
-    if (name_end == std::string::npos || name_end + 4 > text.size()) return false;
-    process = static_cast<pid_t>(std::atoi(text.c_str() + name_end + 4));
+  for (int depth = 0; depth < 256 && process > 1; ++depth) {
+    process = parent_of(process_files, process);
     if (process == self) return true;
   }
   return false;
@@ -121,14 +129,15 @@ bool is_descendant(pid_t process) {
 
 // Without a process namespace: everything that descends from the keeper is killed until nothing is left. Orphans come to the
 // keeper because it is a subreaper.
-void kill_descendants(pid_t target) {
+void kill_descendants(int process_files, pid_t target) {
   kill(-target, SIGKILL);
   for (;;) {
-    std::error_code ignored;
-    for (auto const& entry : std::filesystem::directory_iterator("/proc", ignored)) {
-      pid_t const process = static_cast<pid_t>(std::atoi(entry.path().filename().c_str()));
-      if (process > 1 && is_descendant(process)) kill(process, SIGKILL);
+    DIR* const all = fdopendir(openat(process_files, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    while (dirent const* entry = all == nullptr ? nullptr : readdir(all)) {
+      pid_t const process = static_cast<pid_t>(std::atoi(entry->d_name));
+      if (process > 1 && is_descendant(process_files, process)) kill(process, SIGKILL);
     }
+    if (all != nullptr) closedir(all);
     pid_t ended = 0;
     while ((ended = waitpid(-1, nullptr, WNOHANG)) > 0) {
     }
@@ -158,17 +167,20 @@ int keep_namespace(ChildPlan const& plan) {
   return 0;
 }
 
-int keep_group(ChildPlan const& plan) {
+int keep_group(ChildPlan const& plan, int process_files) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   pid_t const target = fork();
   if (target < 0) give_up({"starting the process", errno});
-  if (target == 0) run_target(plan);
+  if (target == 0) {
+    close(process_files);
+    run_target(plan);
+  }
   close(socket_descriptor);
   wait_for_end_or_stop(target);
   int status = 0;
   bool const ended = waitpid(target, &status, WNOHANG) == target;
   if (ended) report(LauncherStatus::ended, status);
-  kill_descendants(target);
+  kill_descendants(process_files, target);
   return 0;
 }
 
@@ -184,13 +196,18 @@ int launch() {
     CPU_SET(static_cast<std::size_t>(*plan->processor), &set);
     if (sched_setaffinity(0, sizeof set, &set) != 0) give_up({"pinning to a processor", errno});
   }
+  int const low = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  int const process_files = fcntl(low, F_DUPFD_CLOEXEC, output_descriptor + 1); // above the numbers that have a meaning
+  close(low);
   if (Step const entered = enter_namespaces(plan->layers); !entered) give_up(entered.error());
   if (plan->layers.mount_namespace) {
     if (Step const entered = enter_file_system(*plan); !entered) give_up(entered.error());
   }
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   prctl(PR_SET_DUMPABLE, 0);
-  return plan->layers.pid_namespace ? keep_namespace(*plan) : keep_group(*plan);
+  if (!plan->layers.pid_namespace) return keep_group(*plan, process_files);
+  close(process_files);
+  return keep_namespace(*plan);
 }
 
 } // namespace tik::evaluator
