@@ -132,7 +132,10 @@ Checked<StageText> check_accuracy(StageContext const& context, BuiltImplementati
   }
   return StageText{
       fmt::format("Largest error against float64: output {:.2g} of max|v|, log-sum-exp {:.2g}.", worst.out, worst.lse),
-      {{"errors", table}, {"largest_out_error", worst.out}, {"largest_lse_error", worst.lse}}};
+      {{"errors", table},
+       {"largest_out_error", worst.out},
+       {"largest_lse_error", worst.lse},
+       {"workers", close_workers({&*session})}}};
 }
 
 } // namespace tik::evaluator

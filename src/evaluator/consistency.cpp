@@ -220,7 +220,7 @@ Checked<StageText> check_consistency(StageContext const& context, BuiltImplement
     context.report_progress(static_cast<double>(i + 1) / static_cast<double>(problems.size()));
   }
   return StageText{fmt::format("{} calls agree bit for bit with full.", consistency.total()),
-                   {{"cases", consistency.counts()}}};
+                   {{"cases", consistency.counts()}, {"workers", close_workers({&*full, &*cached})}}};
 }
 
 } // namespace tik::evaluator

@@ -203,7 +203,7 @@ int launch() {
   if (plan->layers.mount_namespace) {
     if (Step const entered = enter_file_system(*plan); !entered) give_up(entered.error());
   }
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  // No wish to die with the parent here: the end of the stop pipe says that it is gone, and then there is something left to do.
   prctl(PR_SET_DUMPABLE, 0);
   if (!plan->layers.pid_namespace) return keep_group(*plan, process_files);
   close(process_files);

@@ -251,7 +251,7 @@ Checked<StageText> check_robustness(StageContext const& context, BuiltImplementa
   }
   return StageText{
       fmt::format("{} calls with outputs poisoned, guards around every buffer and inputs compared.", robustness.total()),
-      {{"cases", robustness.counts()}}};
+      {{"cases", robustness.counts()}, {"workers", close_workers({&*tried, &*fresh})}}};
 }
 
 } // namespace tik::evaluator

@@ -167,6 +167,11 @@ tl::unexpected<Failure> Session::ended() {
   return candidate_failure(sentence + ".", std::move(details));
 }
 
+Exit Session::close() {
+  socket_.reset();
+  return child_.finish(1);
+}
+
 Checked<Reply> Session::receive() {
   for (;;) {
     if (child_.wait(socket_.get()) == Child::Event::stopped) return ended();

@@ -47,6 +47,9 @@ class Session {
   Checked<CallResult> call(CallRequest const& request);
   Checked<std::int64_t> workspace_bytes(tik_attention_shape const& shape, tik_attention_limits const& limits);
 
+  // Lets the worker end by itself and says what it used.
+  Exit close();
+
   std::span<std::byte> input() const { return input_.bytes(); }
   std::span<std::byte> output() const { return output_.bytes(); }
   pid_t process() const { return process_; }

@@ -43,6 +43,9 @@ MemoryNeed memory_need(spec::Specification const& specification);
 Checked<Session> start_session(StageContext const& context, BuiltImplementation const& implementation,
                                std::optional<int> processor = std::nullopt);
 
+// Ends workers in good order: {"cpu_seconds", "peak_memory_kb"}, the sum and the largest.
+Json close_workers(std::vector<Session*> const& sessions);
+
 // Bits of full, extend and decode at every position, over prompts, responses, batches, GQA ratios, layouts and cuts.
 Checked<StageText> check_consistency(StageContext const& context, BuiltImplementation const& candidate);
 // Outputs against the float64 reference.

@@ -63,4 +63,15 @@ Checked<Session> start_session(StageContext const& context, BuiltImplementation 
   return Session::start(plan);
 }
 
+Json close_workers(std::vector<Session*> const& sessions) {
+  double cpu_seconds = 0;
+  std::int64_t peak_memory_kb = 0;
+  for (Session* session : sessions) {
+    Exit const exit = session->close();
+    cpu_seconds += exit.cpu_seconds;
+    peak_memory_kb = std::max(peak_memory_kb, exit.peak_memory_kb);
+  }
+  return {{"cpu_seconds", cpu_seconds}, {"peak_memory_kb", peak_memory_kb}};
+}
+
 } // namespace tik::evaluator

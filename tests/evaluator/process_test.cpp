@@ -2,6 +2,8 @@
 #include "src/evaluator/process.h"
 
 #include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/wait.h>
 
 #include "tests/evaluator/candidates.h"
 #include "tests/evaluator/leftovers.h"
@@ -94,6 +96,36 @@ TEST_F(Process, NoDescendantSurvivesItsLimitWhateverLayerIsMissing) {
     EXPECT_TRUE(left_behind.exit.success()) << describe(left_behind.exit, 20);
     EXPECT_LT(left_behind.exit.seconds, 10);
     EXPECT_THAT(left_processes(), IsEmpty());
+  }
+}
+
+bool is_running(std::string const& command_line) {
+  for (auto const& entry : fs::directory_iterator("/proc")) {
+    Result<std::string> const found = read_file(entry.path() / "cmdline");
+    if (found && *found == command_line) return true;
+  }
+  return false;
+}
+
+TEST_F(Process, NothingSurvivesAParentThatIsKilled) {
+  Layers group = protections_.layers;
+  group.pid_namespace = false;
+  for (Layers const& layers : {protections_.layers, group, Layers{}}) {
+    std::string const command_line = std::string("sleep\0", 6) + "95.25" + '\0';
+    pid_t const parent = fork();
+    if (parent == 0) {
+      shell("setsid sleep 95.25 & wait", layers);
+      _exit(0);
+    }
+    auto const begin = Clock::now();
+    auto const seconds = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
+    while (!is_running(command_line) && seconds() < 20) usleep(1000);
+    ASSERT_TRUE(is_running(command_line));
+    kill(parent, SIGKILL);
+    waitpid(parent, nullptr, 0);
+    auto const killed = seconds();
+    while (is_running(command_line) && seconds() < killed + 2) usleep(1000);
+    EXPECT_FALSE(is_running(command_line));
   }
 }
 
