@@ -148,7 +148,8 @@ class Bench:
             "entry": cell.entry, "q_heads": cell.query_heads, "kv_heads": cell.kv_heads, "head_dim": cell.head_dim,
             "batch": cell.batch, "tokens": cell.tokens, "tik_us": summaries["tik"]["median"],
             "tik_spread_us": [summaries["tik"]["smallest"], summaries["tik"]["largest"]], "limit_us": limit, "peers": peers,
-            "peer_ways": ways, "published": grid.published(cell), "launches": launches, "buffers": len(sets), "samples_us": samples,
+            "peer_ways": ways, "published": grid.published(cell), "launches": launches, "buffers": len(sets),
+            "samples_us": {name: [round(value, 3) for value in values] for name, values in samples.items()},
         }
         for page_size in paged:
             if cell.entry == "decode":
@@ -218,6 +219,12 @@ def goals(results):
     return figures
 
 
+def text_of(head, results):
+    """The result file: JSON with one cell a line."""
+    lines = ",\n  ".join(json.dumps(result) for result in results)
+    return json.dumps(head, indent=1)[:-2] + f',\n "cells": [\n  {lines}\n ]\n}}\n'
+
+
 def commit():
     try:
         root = pathlib.Path(__file__).resolve().parent
@@ -269,11 +276,11 @@ def main():
         print(f"{name}: {figure if isinstance(figure, str) else round(figure, 3)}")
     print(f"took {time.time() - started:.0f} s")
     if options.json:
+        head = {"commit": options.commit, "command": " ".join(sys.argv), "machine": machine, "matrix_operations_per_second": matrix,
+                "method": __doc__.strip().split("\n\n")[-1].replace("\n", " "), "rounds": ROUNDS,
+                "published_source": grid.PUBLISHED_SOURCE, "goals": figures}
         options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps({
-            "commit": options.commit, "command": " ".join(sys.argv), "machine": machine, "matrix_operations_per_second": matrix,
-            "method": __doc__.strip().split("\n\n")[-1], "rounds": ROUNDS, "published_source": grid.PUBLISHED_SOURCE,
-            "goals": figures, "cells": results}, indent=1) + "\n")
+        options.json.write_text(text_of(head, results))
     if options.svg:
         options.svg.parent.mkdir(parents=True, exist_ok=True)
         options.svg.write_text(plot.draw(results, machine))

@@ -1,7 +1,13 @@
+#!/usr/bin/env python3
 """The cells as one SVG: a row for each, time over the cell's limit on a logarithmic axis. Filled marks were measured in the run,
-hollow ones were published."""
+hollow ones were published.
 
+  plot.py RESULT.json FILE.svg"""
+
+import json
 import math
+import pathlib
+import sys
 from xml.sax.saxutils import escape
 
 ROW, LEFT, WIDTH, TOP, PANEL_GAP = 18, 190, 620, 118, 50
@@ -74,3 +80,8 @@ def draw(results, machine):
                  "Dashes: 1.05 x limit + 2 us.", size=11, colour="#555")]
     return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="sans-serif">'
             f'<rect width="100%" height="100%" fill="white"/>{"".join(head + legend + parts)}</svg>\n')
+
+
+if __name__ == "__main__":
+    run = json.loads(pathlib.Path(sys.argv[1]).read_text())
+    pathlib.Path(sys.argv[2]).write_text(draw(run["cells"], run["machine"]))
