@@ -9,6 +9,7 @@
 namespace tik::attention::sm90 {
 namespace {
 
+constexpr int multiprocessors = 132; // of an H200; another number costs time, not bits
 constexpr int64_t alignment = 256;
 int64_t aligned(int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
@@ -44,13 +45,14 @@ DecodeParams decode_params(tik_attention_args const& args) {
   params.keys = reinterpret_cast<uint8_t const*>(args.kv.keys);
   params.values = reinterpret_cast<uint8_t const*>(args.kv.values);
   params.sequence_stride = paged ? 0 : args.kv.sequence_stride;
-  params.page_stride = paged ? args.kv.page_stride : 0;
+  params.page_stride_16 = paged ? args.kv.page_stride / 8 : 0;
   params.token_bytes = static_cast<int32_t>(args.kv.token_stride * 2);
   params.head_stride = args.kv.head_stride;
   params.page_table = paged ? args.kv.page_table : nullptr;
   params.page_table_stride = args.kv.page_table_stride;
   params.page_size = paged ? args.kv.page_size : 0;
   params.pages_a_part = paged && part_keys % args.kv.page_size == 0 ? part_keys / args.kv.page_size : 0;
+  params.page_of_groups = paged && args.kv.page_size % group_keys == 0;
   params.largest_pages_a_part = paged ? (part_keys + args.kv.page_size - 2) / args.kv.page_size + 1 : 0;
   params.page_reciprocal = paged ? ((1u << 20) + args.kv.page_size - 1) / args.kv.page_size : 0;
   params.kv_lengths = args.kv_lengths;
@@ -63,6 +65,7 @@ DecodeParams decode_params(tik_attention_args const& args) {
     params.partial_state = reinterpret_cast<float2*>(memory + places.partial_state);
     params.partial_output = reinterpret_cast<float*>(memory + places.partial_output);
   }
+  params.batch = args.batch;
   params.kv_heads = args.shape.kv_heads;
   params.ratio = args.shape.query_heads / args.shape.kv_heads;
   params.row_blocks = grid.row_blocks;
@@ -83,21 +86,25 @@ cudaError_t launch(tik_attention_args const& args) {
 
   DecodeGrid const grid = decode_grid(args.shape, args.limits);
   cudaLaunchConfig_t config{};
-  config.gridDim = dim3(Cluster * args.shape.kv_heads, grid.parts * grid.row_blocks, args.batch);
+  int64_t const items = int64_t{grid.parts} * grid.row_blocks * args.shape.kv_heads * args.batch;
+  config.gridDim =
+      Cluster == 1 ? dim3(static_cast<unsigned>(std::min<int64_t>(items, multiprocessors * Shape::blocks_per_multiprocessor)))
+                   : dim3(Cluster * args.shape.kv_heads, grid.parts * grid.row_blocks, args.batch);
   config.blockDim = dim3(decode_threads);
   config.dynamicSmemBytes = shared_bytes;
   config.stream = static_cast<cudaStream_t>(args.stream);
-  cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeClusterDimension;
-  attribute.val.clusterDim = {Cluster, 1, 1};
-  config.attrs = &attribute;
-  config.numAttrs = Cluster > 1 ? 1 : 0;
+  cudaLaunchAttribute attributes[2]{};
+  attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attributes[0].val.programmaticStreamSerializationAllowed = 1;
+  attributes[1].id = cudaLaunchAttributeClusterDimension;
+  attributes[1].val.clusterDim = {Cluster, 1, 1};
+  config.attrs = attributes;
+  config.numAttrs = Cluster > 1 ? 2 : 1;
   return cudaLaunchKernelEx(&config, kernel, decode_params(args));
 }
 
 template <int HeadDim, int RowBlocks, int Stages>
 cudaError_t launch_cluster(tik_attention_args const& args, int cluster) {
-  if (cluster == 1) return launch<HeadDim, 1, RowBlocks, Stages>(args);
   if (cluster == 2) return launch<HeadDim, 2, RowBlocks, Stages>(args);
   if (cluster == 4) return launch<HeadDim, 4, RowBlocks, Stages>(args);
   if constexpr (HeadDim == 128) {
@@ -108,12 +115,13 @@ cudaError_t launch_cluster(tik_attention_args const& args, int cluster) {
 
 template <int HeadDim>
 cudaError_t launch_head_dim(tik_attention_args const& args, DecodeVariant const& variant) {
+  if (variant.cluster == 1) return variant.row_blocks == 2 ? launch<HeadDim, 1, 2, 7>(args) : launch<HeadDim, 1, 1, 4>(args);
   if (variant.row_blocks == 2) return launch_cluster<HeadDim, 2, 4>(args, variant.cluster);
   if (variant.stages == 8) return launch_cluster<HeadDim, 1, 8>(args, variant.cluster);
-  return launch_cluster<HeadDim, 1, 4>(args, variant.cluster);
+  return launch_cluster<HeadDim, 1, 5>(args, variant.cluster);
 }
 
-}  // namespace
+} // namespace
 
 DecodeGrid decode_grid(tik_attention_shape const& shape, tik_attention_limits const& limits) {
   DecodeGrid grid{};
@@ -127,11 +135,10 @@ DecodeGrid decode_grid(tik_attention_shape const& shape, tik_attention_limits co
 DecodeVariant choose_decode(tik_attention_shape const& shape, tik_attention_limits const& limits, int batch) {
   DecodeGrid const grid = decode_grid(shape, limits);
   int64_t const items = int64_t{batch} * shape.kv_heads * grid.row_blocks * grid.parts;
-  constexpr int64_t slots = 264; // two blocks on each of 132 multiprocessors
-  int const largest = shape.head_dim / 16;
-  int cluster = 1;
-  while (cluster < largest && items * cluster * 2 <= slots) cluster *= 2;
-  return {cluster, grid.block_rows / 8, 4};
+  // Measured on an H200: clusters that all run at once with one block a multiprocessor (15 of 8, 30 of 4, 66 of 2), then two.
+  int cluster = items <= 15 ? 8 : items <= 30 ? 4 : 2;
+  cluster = std::min(cluster, shape.head_dim / 16);
+  return {cluster, grid.block_rows / 8, items * cluster <= multiprocessors ? 8 : 5};
 }
 
 cudaError_t launch_decode_variant(tik_attention_args const& args, DecodeVariant const& variant) {
@@ -146,4 +153,4 @@ int64_t decode_workspace_bytes(tik_attention_shape const& shape, tik_attention_l
   return workspace(shape, limits).bytes;
 }
 
-}  // namespace tik::attention::sm90
+} // namespace tik::attention::sm90

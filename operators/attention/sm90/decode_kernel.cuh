@@ -1,15 +1,17 @@
 // Decode attention for Hopper: a few query rows against a long cache, bound by the bandwidth and latency of memory.
 //
-// One item (a part of 1024 keys of one KV head, for one block of query rows) is the work of a cluster of `Cluster` blocks.
-// The canonical program leaves that freedom: scores of different keys are independent, maxima are exact in any order, and the
-// chain over keys of O = P V is independent for each column. So block r
+// One item (a part of 1024 keys of one KV head, for one block of query rows) is the work of a cluster of `Cluster` blocks, or
+// of one of the blocks that walk over all items when there are many. The canonical program leaves that freedom: scores of
+// different keys are independent, maxima are exact in any order, and the chain over keys of O = P V is independent for each
+// column. So block r
 //   1. loads the K rows of groups r, r + Cluster, ... of 16 keys, then all V rows of its head_dim / Cluster columns,
-//      through one ring of 16 KiB stages that is filled before anything is computed;
-//   2. computes the scores of its keys and stores them to every block of the cluster;
-//   3. computes the running maxima and the weights of all keys of the part;
+//      through one ring of 16 KiB stages;
+//   2. computes the scores of its keys and stores their maxima to every block of the cluster;
+//   3. computes the weights of its keys and stores them to every block of the cluster;
 //   4. runs the chain over all keys for its columns;
 //   5. writes the result, or, when the sequence has several parts, its partial state; the block that arrives last folds all
 //      parts of its columns in order.
+// Producer warps load, consumer warps compute; nothing but barriers in shared memory lies between them.
 //
 // Both products have operands swapped: keys (or columns of V) are the 16 rows of mma.sync, query rows its 8 columns. Lane
 // notation: r = lane / 4, c = lane % 4; an accumulator holds (r, 2c), (r, 2c + 1), (r + 8, 2c), (r + 8, 2c + 1).
@@ -17,131 +19,198 @@
 
 #include "operators/attention/sm90/decode_fold.cuh"
 #include "operators/attention/sm90/decode_phases.cuh"
+#include "operators/attention/sm90/decode_schedule.cuh"
 
 namespace tik::attention::sm90 {
+
+// Initialises the barriers: the work of one warp, before anyone uses them.
+template <class Shape>
+__device__ __forceinline__ void initialise(DecodeShared<Shape>& shared) {
+  uint32_t const lane = threadIdx.x % 32;
+  if (lane < Shape::stages) {
+    barrier_init(shared_address(&shared.full[lane]), producer_threads);
+    barrier_init(shared_address(&shared.empty[lane]), consumer_warps);
+  }
+  if (lane == Shape::stages) {
+    barrier_init(shared_address(&shared.maxima_arrived), 1);
+    barrier_init(shared_address(&shared.weights_arrived), consumer_warps);
+  }
+  barrier_init_fence();
+}
+
+// The consumer warps. Every item: scores, weights, output, result.
+template <class Shape>
+class Consumer {
+ public:
+  __device__ __forceinline__ Consumer(DecodeParams const& params, DecodeShared<Shape>& shared)
+      : params_(params), shared_(shared) {}
+
+  // What can be done before keys arrive.
+  __device__ __forceinline__ void prepare(Item const& item) {
+    queries_.load(params_, item);
+#pragma unroll
+    for (int block = 0; block < Shape::row_blocks; ++block) {
+      out_[block] = output_row(params_, item, part_row(block)) + item.rank * Shape::columns + part_column();
+      compute_now(out_[block]);
+    }
+  }
+
+  __device__ __forceinline__ void run(Item const& item) {
+    uint32_t const warp = threadIdx.x / 32;
+    Stages<Shape> const stages(item.keys);
+    RowsSeen<Shape> const seen = rows_seen<Shape>(params_, item);
+    WarpGroups<Shape> groups;
+    groups.compute_scores(shared_, item, stages, seen, queries_, ring_);
+    ring_.advance_far(stages.keys);
+    if constexpr (Shape::cluster == 1) {
+      named_barrier(consumers_barrier, consumer_threads);
+    } else {
+      barrier_wait<true>(shared_address(&shared_.maxima_arrived), 0);
+    }
+    groups.compute_weights(shared_, params_, item, stages);
+    announce_weights(item, stages);
+    WarpOutput<Shape> output;
+    if (warp < Shape::value_warps || warp == sums_warp) {
+      barrier_wait<true>(shared_address(&shared_.weights_arrived), item_phase_);
+      if (warp == sums_warp) compute_sums(shared_, params_, item, stages.tiles);
+      if (warp < Shape::value_warps) output.accumulate(shared_, stages, seen, ring_);
+      named_barrier(sums_barrier, 32 * Shape::output_warps);
+    }
+    ring_.advance_far(stages.values);
+    item_phase_ ^= 1;
+    if (item.parts == 1) {
+      if (warp < Shape::value_warps) {
+        write_part<Shape>(output.output, [&](int block, int offset, float2 value) {
+          int const row = part_row(block);
+          if (row < item.rows) write_output(out_[block] + offset, value, shared_.part_inverse[row]);
+        });
+      }
+    } else {
+      leave_part(item, output);
+    }
+  }
+
+ private:
+  __device__ __forceinline__ void announce_weights(Item const& item, Stages<Shape> const& stages) {
+    uint32_t const barrier = shared_address(&shared_.weights_arrived);
+    __syncwarp();
+    if (threadIdx.x == 0) {
+      int const bytes_a_row = stages.tiles * groups_per_tile * 4 * (sizeof(uint2) + sizeof(float));
+      barrier_arrive_expect(barrier, Shape::cluster == 1 ? 0 : item.rows * bytes_a_row);
+    } else if (threadIdx.x % 32 == 0) {
+      barrier_arrive(barrier, 1);
+    }
+  }
+
+  // Leaves the block's columns of a sequence of several parts as a partial state, and folds them when it is the last to arrive.
+  __device__ __forceinline__ void leave_part(Item const& item, WarpOutput<Shape> const& output) {
+    int64_t const index =
+        (static_cast<int64_t>(item.sequence) * params_.kv_heads + item.head) * params_.row_blocks + item.row_block;
+    Partials<Shape> const partials(params_, index);
+    if (threadIdx.x / 32 < Shape::value_warps) {
+      write_part<Shape>(output.output, [&](int block, int offset, float2 value) {
+        int const row = part_row(block);
+        if (row < item.rows) *partials.output(item.part, row, item.rank * Shape::columns + part_column() + offset) = value;
+      });
+    }
+    // The last value warp has met the sums warp at sums_barrier, so it may read the sums.
+    int const lane = threadIdx.x - 32 * (Shape::value_warps - 1);
+    if (lane >= 0 && lane < item.rows)
+      *partials.state(item.part, item.rank, lane) = {shared_.part_max[lane], shared_.part_sum[lane]};
+    if (arrive_last(params_.arrivals + index * ranks + item.rank, item.parts, shared_.last_arrival)) {
+      fold_parts(params_, item, partials);
+    }
+  }
+
+  DecodeParams const& params_;
+  DecodeShared<Shape>& shared_;
+  QueryFragments<Shape> queries_;
+  __nv_bfloat16* out_[Shape::row_blocks]; // where this lane writes its columns of each block of rows
+  RingPlace<Shape> ring_;                 // of the item's first stage
+  uint32_t item_phase_ = 0;
+};
+
+// A block alone: it walks over all items; while its consumers finish one, its producers load the next.
+template <class Shape>
+__device__ __forceinline__ void walk(DecodeParams const& params, DecodeShared<Shape>& shared) {
+  uint32_t const warp = threadIdx.x / 32;
+  Walk<Shape> const items(params, shared); // its barrier publishes the initialised barriers, too
+  int const step = gridDim.x;
+  if (warp < consumer_warps) {
+    if constexpr (Shape::blocks_per_multiprocessor == 2) take_registers<consumer_registers>();
+    Consumer<Shape> consumer(params, shared);
+#pragma unroll 1
+    for (int i = blockIdx.x; i < items.items(); i += step) {
+      Item const item = items.item(i);
+      if (item.keys > 0) {
+        consumer.prepare(item);
+        consumer.run(item);
+      } else if (!params.query_offsets) {
+        write_empty<Shape>(params, item);
+      }
+    }
+  } else {
+    if constexpr (Shape::blocks_per_multiprocessor == 2) give_back_registers<producer_registers>();
+    Loader<Shape> loader(params, shared);
+#pragma unroll 1
+    for (int i = blockIdx.x; i < items.items(); i += step) {
+      Item const item = items.item(i);
+      if (item.keys > 0) {
+        loader.find_pages(item);
+        loader.find_rows(item);
+        loader.run(item);
+      }
+    }
+  }
+}
+
+// A cluster: one item.
+template <class Shape>
+__device__ __forceinline__ void share(DecodeParams const& params, DecodeShared<Shape>& shared) {
+  uint32_t const warp = threadIdx.x / 32;
+  OneItem<Shape> const one(params, shared);
+  cluster_arrive();
+  __syncthreads();
+  Item item = one.place();
+  if (warp >= consumer_warps) {
+    if constexpr (Shape::blocks_per_multiprocessor == 2) give_back_registers<producer_registers>();
+    Loader<Shape> loader(params, shared);
+    loader.find_pages(item);
+    loader.find_rows(item);
+    one.complete(item);
+    if (item.keys > 0) loader.run(item);
+    cluster_wait();
+  } else {
+    if constexpr (Shape::blocks_per_multiprocessor == 2) take_registers<consumer_registers>();
+    one.complete(item);
+    Consumer<Shape> consumer(params, shared);
+    if (item.keys > 0) {
+      consumer.prepare(item);
+      if (threadIdx.x == 0) {
+        int const tiles = Stages<Shape>(item.keys).tiles;
+        barrier_arrive_expect(shared_address(&shared.maxima_arrived), tiles * groups_per_tile * item.rows * sizeof(float));
+      }
+    }
+    cluster_wait(); // the other blocks' barriers are initialised
+    if (item.keys > 0) {
+      consumer.run(item);
+    } else if (item.part == 0 && !params.query_offsets) {
+      write_empty<Shape>(params, item);
+    }
+  }
+}
 
 template <class Shape>
 __global__ void __launch_bounds__(decode_threads, Shape::blocks_per_multiprocessor) decode_kernel(DecodeParams const params) {
   extern __shared__ __align__(128) uint8_t shared_bytes[];
   auto& shared = *reinterpret_cast<DecodeShared<Shape>*>(shared_bytes);
-  int const thread = threadIdx.x;
-  int const warp = thread / 32;
-
-  Item item;
-  item.rank = blockIdx.x % Shape::cluster;
-  item.head = blockIdx.x / Shape::cluster;
-  item.part = blockIdx.y;
-  item.row_block = 0;
-  item.sequence = blockIdx.z;
-  if (params.row_blocks > 1) {
-    item.part = blockIdx.y / params.row_blocks;
-    item.row_block = blockIdx.y % params.row_blocks;
-  }
-  item.first_row = item.row_block * Shape::block_rows;
-
-  if constexpr (Shape::cluster > 1) {
-    if (thread == 0) {
-      barrier_init(shared_address(&shared.scores_arrived), 1);
-      barrier_init_fence();
-    }
-    cluster_arrive();
-  }
-
-  // Everything the addresses depend on is read at once. Entries of the page table past the sequence's last page may be read
-  // here; their values are never used.
-  int const length = load_now(params.kv_lengths + item.sequence);
-  item.first_token = 0;
-  int entries = 0;
-  int32_t const* table = nullptr;
-  int32_t page = 0;
-  if (params.page_table) {
-    int const first = params.pages_a_part ? item.part * params.pages_a_part : item.part * part_keys / params.page_size;
-    item.first_token = item.part * part_keys - first * params.page_size;
-    entries = min(params.largest_pages_a_part, params.page_table_stride - first);
-    table = params.page_table + static_cast<int64_t>(item.sequence) * params.page_table_stride + first;
-    if (thread < entries) page = load_now(table + thread);
-  }
-  int query_tokens = 1;
-  item.query_token = item.sequence;
-  if (params.query_offsets) {
-    item.query_token = load_now(params.query_offsets + item.sequence);
-    query_tokens = load_now(params.query_offsets + item.sequence + 1) - item.query_token;
-  }
-  item.rows = min(Shape::block_rows, query_tokens * params.ratio - item.first_row);
-  QueryFragments<Shape> queries;
-  queries.load(params, item);
-  Loader<Shape> loader(params, item, shared);
-  if (thread < entries) shared.pages[thread] = page * params.page_stride * 2;
-#pragma unroll 1
-  for (int i = thread + decode_threads; i < entries; i += decode_threads) {
-    shared.pages[i] = load_now(table + i) * params.page_stride * 2;
-  }
-
-  item.first_seen = length - query_tokens + 1;
-  int const last_seen = item.rows > 0 ? keys_seen(params, item, item.rows - 1) : 0;
-  item.parts = (last_seen + part_keys - 1) / part_keys;
-  item.keys = min(part_keys, last_seen - item.part * part_keys);
-  if (item.keys <= 0) {
-    if (length == 0 && item.part == 0 && !params.query_offsets) write_empty<Shape>(params, item);
-    if constexpr (Shape::cluster > 1) cluster_wait();
-    return;
-  }
-  if (params.page_table) __syncthreads();
-
-  loader.set_keys(item.keys);
-#pragma unroll 1
-  for (int stage = 0; stage < Shape::stages; ++stage) loader.load(stage);
-  RowsSeen<Shape> const seen = rows_seen<Shape>(params, item);
-
-  if constexpr (Shape::cluster > 1) {
-    if (thread == 0) {
-      barrier_expect(shared_address(&shared.scores_arrived),
-                     loader.tiles() * groups_per_tile * Shape::row_blocks * sizeof(GroupSlot));
-    }
-    cluster_wait();
-  }
-#pragma unroll 1
-  for (int stage = 0; stage < loader.key_stages(); ++stage) {
-    next_stage(loader, stage);
-    compute_scores(shared, item, seen, queries, stage, loader.tiles());
-  }
+  if (threadIdx.x / 32 == 0) initialise(shared);
+  start_dependents_and_wait();
   if constexpr (Shape::cluster == 1) {
-    __syncthreads();
+    walk(params, shared);
   } else {
-    barrier_wait(shared_address(&shared.scores_arrived), 0);
-  }
-  compute_weights(shared, params, loader.tiles());
-
-  float output[Shape::row_blocks][4] = {};
-  float before_tile[Shape::row_blocks][4];
-#pragma unroll 1
-  for (int stage = loader.key_stages(); stage < loader.stages(); ++stage) {
-    next_stage(loader, stage);
-    int const value_stage = stage - loader.key_stages();
-    if (value_stage == 0 && warp == decode_warps - 1) compute_sums(shared, loader.tiles());
-    if (warp < Shape::value_warps) {
-      accumulate_output(shared, seen, shared_address(shared.stages[stage % Shape::stages]), value_stage, loader.tiles(),
-                        output, before_tile);
-    }
-  }
-  __syncthreads();
-  if (item.parts == 1) {
-    write_part<Shape>(output, [&](int row, int column, float2 value) {
-      if (row < item.rows) {
-        write_result(params, item, row, item.rank * Shape::columns + column, value, shared.part_max[row], shared.part_sum[row]);
-      }
-    });
-  } else {
-    int64_t const index = (static_cast<int64_t>(item.sequence) * params.kv_heads + item.head) * params.row_blocks + item.row_block;
-    Partials<Shape> const partials(params, index);
-    write_part<Shape>(output, [&](int row, int column, float2 value) {
-      if (row < item.rows) *partials.output(item.part, row, item.rank * Shape::columns + column) = value;
-    });
-    if (thread < item.rows) *partials.state(item.part, item.rank, thread) = {shared.part_max[thread], shared.part_sum[thread]};
-    if (arrive_last(params.arrivals + index * ranks + item.rank, item.parts, shared.last_arrival)) {
-      fold_parts(params, item, partials);
-    }
+    share(params, shared);
   }
 }
 
-}  // namespace tik::attention::sm90
+} // namespace tik::attention::sm90

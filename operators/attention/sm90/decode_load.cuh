@@ -5,111 +5,162 @@
 
 namespace tik::attention::sm90 {
 
-// Loads the stages of one item: first the K rows of the block's own groups, then all V rows of its columns. Thread and pass fix
-// the place in a stage; a stage is four passes of 16 bytes a thread. Rows past the sequence's end become zeros without being
-// read, because what lies there may be NaN and 0 x NaN is not 0.
+// The producer warps' side: loads the stages of an item, first the K rows of the block's own groups, then all V rows of its
+// columns. Thread and pass fix the place in a stage. Rows past the sequence's end become zeros without being read, because what
+// lies there may be NaN and 0 x NaN is not 0.
 template <class Shape>
 class Loader {
  public:
-  // Prepares all that does not depend on the sequence's length.
-  __device__ __forceinline__ Loader(DecodeParams const& params, Item const& item, DecodeShared<Shape>& shared)
-      : shared_(shared), params_(params), first_token_(item.first_token) {
-    uint32_t const thread = threadIdx.x;
-    int64_t const head = (item.head * params.head_stride + item.sequence * params.sequence_stride) * 2 +
-                         (params.page_table ? 0 : item.part * int64_t{part_keys} * params.token_bytes);
-    uint32_t const row = thread / Shape::key_chunks;
-    uint32_t const chunk = thread % Shape::key_chunks;
-    key_.source = params.keys + head + chunk * 16;
-    key_.first = (item.rank + Shape::cluster * (row / group_keys)) * group_keys + row % group_keys;
-    key_.place = chunk_offset<Shape::key_chunks>(row, chunk);
-    uint32_t const value_row = thread / Shape::value_chunks;
-    uint32_t const value_chunk = thread % Shape::value_chunks;
-    value_.source = params.values + head + (item.rank * Shape::columns + value_chunk * 8) * 2;
-    value_.first = value_row;
-    value_.place = chunk_offset<Shape::value_chunks>(value_row, value_chunk);
-    for (Place* place : {&key_, &value_}) {
-      compute_now(place->source);
-      compute_now(place->first);
-      compute_now(place->place);
-    }
+  __device__ __forceinline__ Loader(DecodeParams const& params, DecodeShared<Shape>& shared)
+      : shared_(shared), params_(params) {
+    uint32_t const thread = threadIdx.x - consumer_threads;
+    key_row_ = thread / Shape::key_chunks;
+    key_chunk_ = thread % Shape::key_chunks;
+    value_row_ = thread / Shape::value_chunks;
+    value_chunk_ = thread % Shape::value_chunks;
+    key_place_ = chunk_offset<Shape::key_chunks>(key_row_, key_chunk_);
+    value_place_ = chunk_offset<Shape::value_chunks>(value_row_, value_chunk_);
+    for (uint32_t* value : {&key_row_, &key_place_, &value_row_, &value_place_}) compute_now(*value);
   }
 
-  __device__ __forceinline__ void set_keys(int keys) {
-    keys_ = keys;
-    tiles_ = (keys + tile_keys - 1) / tile_keys;
-    int const own_groups = tiles_ * groups_per_tile / Shape::cluster;
-    key_stages_ = (own_groups + Shape::groups_per_stage - 1) / Shape::groups_per_stage;
-    stages_ = key_stages_ + (tiles_ * tile_keys + Shape::value_rows - 1) / Shape::value_rows;
-  }
-
-  __device__ __forceinline__ int tiles() const { return tiles_; }
-  __device__ __forceinline__ int key_stages() const { return key_stages_; }
-  __device__ __forceinline__ int stages() const { return stages_; }
-
-  // Starts the loads of a stage; past the last one it only commits an empty group, so that groups count stages.
-  __device__ __forceinline__ void load(int stage) const {
-    if (stage < stages_) {
-      bool const is_key = stage < key_stages_;
-      int const step = is_key ? key_step : value_step; // keys from one pass to the next
-      int const first = is_key ? key_.first + stage * passes * key_step
-                               : value_.first + (stage - key_stages_) * passes * value_step;
-      uint8_t const* const source = is_key ? key_.source : value_.source;
-      uint32_t const shared =
-          shared_address(shared_.stages[stage % Shape::stages]) + (is_key ? key_.place : value_.place);
-      if (params_.page_table) {
-#pragma unroll
-        for (int pass = 0; pass < passes; ++pass) {
-          int const key = first + pass * step;
-          bool const valid = key < keys_;
-          copy_async_16(shared + pass * pass_bytes, source + paged_offset(valid ? key : 0), valid);
-        }
-      } else {
-#pragma unroll
-        for (int pass = 0; pass < passes; ++pass) {
-          int const key = first + pass * step;
-          bool const valid = key < keys_;
-          copy_async_16(shared + pass * pass_bytes, source + int64_t{valid ? key : 0} * params_.token_bytes, valid);
-        }
+  // Looks up where the keys of an item's part lie. Needs its place alone, not its length: entries of the page table past the
+  // sequence's last page may be read; their values are never used.
+  __device__ __forceinline__ void find_pages(Item const& item) {
+    if (!params_.page_table) return;
+    int const thread = threadIdx.x - consumer_threads;
+    int const first_page = params_.pages_a_part ? item.part * params_.pages_a_part : item.part * part_keys / params_.page_size;
+    int32_t const* const table =
+        params_.page_table + static_cast<int64_t>(item.sequence) * params_.page_table_stride + first_page;
+    int const entries = min(params_.largest_pages_a_part, params_.page_table_stride - first_page);
+    first_token_ = item.part * part_keys - first_page * params_.page_size;
+    named_barrier(producers_barrier, producer_threads); // all have loaded the item before
+    if (params_.page_of_groups) {
+      uint32_t const token = first_token_ + thread * group_keys;
+      int const page = (token * params_.page_reciprocal) >> 20;
+      if (thread < groups_per_part && page < entries) {
+        shared_.group_offset[thread] = load_now(table + page) * params_.page_stride_16 * 16 +
+                                       static_cast<int64_t>(token - page * params_.page_size) * params_.token_bytes;
       }
+    } else {
+#pragma unroll 1
+      for (int i = thread; i < entries; i += producer_threads) shared_.pages[i] = load_now(table + i);
     }
-    copy_async_commit();
+    named_barrier(producers_barrier, producer_threads);
+  }
+
+  // Computes where the item's keys and values start; like find_pages() before the length is known.
+  __device__ __forceinline__ void find_rows(Item const& item) {
+    int64_t const head = (item.head * params_.head_stride + item.sequence * params_.sequence_stride) * 2;
+    // Of token 0 (paged) or of the part's first token (contiguous).
+    int64_t const start = params_.page_table ? 0 : item.part * int64_t{part_keys} * params_.token_bytes;
+    key_source_ = params_.keys + head + start + key_chunk_ * 16;
+    value_source_ = params_.values + head + start + (item.rank * Shape::columns + value_chunk_ * 8) * 2;
+    compute_now(key_source_);
+    compute_now(value_source_);
+  }
+
+  // Loads all stages of an item, each as soon as its buffer is free.
+  __device__ __forceinline__ void run(Item const& item) {
+    keys_ = item.keys;
+    Stages<Shape> const stages(item.keys);
+    int const end = stages.tiles * tile_keys;
+#pragma unroll 1
+    for (int stage = 0; stage < stages.keys; ++stage) {
+      int const first = (item.rank + Shape::cluster * stage * Shape::groups_per_stage) * group_keys;
+      load<KeyRows>(key_source_, key_place_, first + key_row_, first + KeyRows::key(passes) <= keys_, end);
+    }
+#pragma unroll 1
+    for (int stage = 0; stage < stages.values; ++stage) {
+      int const first = stage * Shape::value_rows;
+      load<ValueRows>(value_source_, value_place_, first + value_row_, first + ValueRows::key(passes) <= keys_, end);
+    }
   }
 
  private:
-  static constexpr int passes = stage_bytes / 16 / decode_threads;
-  static constexpr int pass_bytes = 16 * decode_threads;
-  static constexpr int value_step = decode_threads / Shape::value_chunks;
-  static constexpr int key_step = decode_threads / Shape::key_chunks * Shape::cluster;
+  static constexpr int passes = stage_bytes / 16 / producer_threads;
+  static constexpr int pass_bytes = 16 * producer_threads;
 
-  struct Place {
-    uint8_t const* source; // this thread's chunk of token 0 (paged) or of the part's first token (contiguous)
-    uint32_t first;        // key of the part in the first pass
-    uint32_t place;        // in a stage, bytes
+  // Which key of the part a pass of a stage holds, counted from the first pass. K: the block's groups are every Cluster-th.
+  struct KeyRows {
+    static constexpr int rows_a_pass = producer_threads / Shape::key_chunks;
+    static constexpr int passes_a_group = group_keys / rows_a_pass;
+    static_assert(passes_a_group * rows_a_pass == group_keys);
+    static __device__ __forceinline__ constexpr int key(int pass) {
+      return pass / passes_a_group * Shape::cluster * group_keys + pass % passes_a_group * rows_a_pass;
+    }
+  };
+  struct ValueRows {
+    static __device__ __forceinline__ constexpr int key(int pass) { return pass * (producer_threads / Shape::value_chunks); }
   };
 
+  // One stage: `key` is this thread's key in the first pass, keys from `end` on are not needed; `whole`: all keys exist.
+  template <class Rows>
+  __device__ __forceinline__ void load(uint8_t const* source, uint32_t place, int key, bool whole, int end) {
+    barrier_wait<false>(shared_address(&shared_.empty[ring_.buffer]), ring_.phase ^ 1);
+    uint32_t const shared = shared_address(shared_.stages[ring_.buffer]) + place;
+    if (params_.page_of_groups) {
+      uint8_t const* const row = source + int64_t{key % group_keys} * params_.token_bytes;
+      // A pass that starts in the middle of a group continues the group of the pass before.
+      constexpr int passes_a_group = Rows::key(1) < group_keys ? group_keys / Rows::key(1) : 1;
+#pragma unroll
+      for (int pass = 0; pass < passes; ++pass) {
+        int const at = key + Rows::key(pass);
+        bool const valid = at < keys_;
+        int64_t const in_group = int64_t{pass % passes_a_group * Rows::key(1) % group_keys} * params_.token_bytes;
+        uint8_t const* const address = row + (shared_.group_offset[valid ? at / group_keys : 0] + in_group);
+        if (at < end) copy_async_16(shared + pass * pass_bytes, address, valid);
+      }
+    } else if (params_.page_table) {
+#pragma unroll 2
+      for (int pass = 0; pass < passes; ++pass) {
+        int const at = key + Rows::key(pass);
+        bool const valid = at < keys_;
+        if (at < end) copy_async_16(shared + pass * pass_bytes, source + paged_offset(valid ? at : 0), valid);
+      }
+    } else if (whole) {
+      uint8_t const* const row = source + int64_t{key} * params_.token_bytes;
+#pragma unroll
+      for (int pass = 0; pass < passes; ++pass) {
+        copy_async_16(shared + pass * pass_bytes, row + int64_t{Rows::key(pass)} * params_.token_bytes, true);
+      }
+    } else {
+#pragma unroll 2
+      for (int pass = 0; pass < passes; ++pass) {
+        int const at = key + Rows::key(pass);
+        bool const valid = at < keys_;
+        if (at < end) copy_async_16(shared + pass * pass_bytes, source + int64_t{valid ? at : 0} * params_.token_bytes, valid);
+      }
+    }
+    copy_async_arrive(shared_address(&shared_.full[ring_.buffer]));
+    ring_.advance();
+  }
+
   __device__ __forceinline__ int64_t paged_offset(int key) const {
-    int const token = first_token_ + key;
-    int const page = static_cast<int>((static_cast<uint32_t>(token) * params_.page_reciprocal) >> 20);
-    return shared_.pages[page] + int64_t{token - page * params_.page_size} * params_.token_bytes;
+    uint32_t const token = first_token_ + key;
+    uint32_t const page = (token * params_.page_reciprocal) >> 20;
+    return shared_.pages[page] * params_.page_stride_16 * 16 +
+           static_cast<int64_t>(token - page * params_.page_size) * params_.token_bytes;
   }
 
   DecodeShared<Shape>& shared_;
   DecodeParams const& params_;
-  Place key_, value_;
-  int keys_, first_token_, tiles_, key_stages_, stages_;
+  uint32_t key_row_, key_chunk_, key_place_, value_row_, value_chunk_, value_place_; // this thread's, in a stage
+  uint8_t const* key_source_;
+  uint8_t const* value_source_;
+  int keys_, first_token_;
+  RingPlace<Shape> ring_;
 };
 
-// Waits until a stage has arrived for every thread and refills the buffer that the stage before it has left.
+// The consumer warps' side of the ring.
 template <class Shape>
-__device__ __forceinline__ void next_stage(Loader<Shape> const& loader, int stage) {
-  if (stage == 0) {
-    copy_async_wait<Shape::stages - 1>();
-    __syncthreads();
-  } else {
-    copy_async_wait<Shape::stages - 2>();
-    __syncthreads();
-    loader.load(stage - 1 + Shape::stages);
-  }
+__device__ __forceinline__ void wait_stage(DecodeShared<Shape>& shared, RingPlace<Shape> const& place) {
+  barrier_wait<false>(shared_address(&shared.full[place.buffer]), place.phase);
+}
+// The warps that read a stage share its consumer_warps arrivals.
+template <class Shape>
+__device__ __forceinline__ void release_stage(DecodeShared<Shape>& shared, RingPlace<Shape> const& place, int reading_warps) {
+  __syncwarp();
+  if (threadIdx.x % 32 == 0) barrier_arrive(shared_address(&shared.empty[place.buffer]), consumer_warps / reading_warps);
 }
 
 // The query rows of the block as second operands: [row block][k16 step][2]. Rows that do not exist are zero.
@@ -124,8 +175,9 @@ struct QueryFragments {
       int const row = block * 8 + lane / 4;
       bool const exists = row < item.rows;
       QueryRow const place = query_row(params, item, row);
-      __nv_bfloat16 const* const query =
+      __nv_bfloat16 const* query =
           params.queries + place.token * params.query_token_stride + place.head * params.query_head_stride + 2 * (lane % 4);
+      compute_now(query);
 #pragma unroll
       for (int step = 0; step < Shape::head_dim / 16; ++step) {
         b[block][step][0] = b[block][step][1] = 0;
@@ -138,4 +190,4 @@ struct QueryFragments {
   }
 };
 
-}  // namespace tik::attention::sm90
+} // namespace tik::attention::sm90

@@ -7,6 +7,9 @@
 
 namespace tik::attention::sm90 {
 
+// Sequences that a block alone can walk over: their lengths lie in shared memory.
+inline constexpr int largest_walked_batch = 512;
+
 struct DecodeParams {
   __nv_bfloat16 const* queries;
   int64_t query_token_stride;
@@ -18,15 +21,16 @@ struct DecodeParams {
   uint8_t const* keys;
   uint8_t const* values;
   int64_t sequence_stride; // 0 when paged
-  int64_t page_stride;
-  int32_t token_bytes; // token_stride in bytes
+  int64_t page_stride_16;  // page_stride in units of 16 bytes
+  int32_t token_bytes;     // token_stride in bytes
   int64_t head_stride;
   int32_t const* page_table; // NULL when contiguous
   int32_t page_table_stride;
   int32_t page_size;
-  int32_t pages_a_part; // 1024 / page_size when that is exact, else 0
+  int32_t pages_a_part;         // 1024 / page_size when that is exact, else 0
+  int32_t page_of_groups;       // page_size is a multiple of 16, so that groups of 16 keys lie within pages
   int32_t largest_pages_a_part; // entries of the page table a part may need
-  uint32_t page_reciprocal; // ceil(2^20 / page_size): exact for the tokens of one part; 0 when contiguous
+  uint32_t page_reciprocal;     // ceil(2^20 / page_size): exact for the tokens of one part; 0 when contiguous
   int32_t const* kv_lengths;
 
   __nv_bfloat16* out;
@@ -39,6 +43,7 @@ struct DecodeParams {
   float2* partial_state; // [items, parts, 8 ranks, block_rows]: running maximum and sum
   uint32_t* arrivals;    // [items, 8 ranks], zero between calls
 
+  int32_t batch;
   int32_t kv_heads;
   int32_t ratio;      // query heads a KV head serves
   int32_t row_blocks; // blocks of rows a KV head's query rows are cut into
@@ -46,4 +51,4 @@ struct DecodeParams {
   float scale_log2;
 };
 
-}  // namespace tik::attention::sm90
+} // namespace tik::attention::sm90

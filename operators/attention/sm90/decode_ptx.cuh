@@ -14,27 +14,35 @@ __device__ __forceinline__ void copy_async_16(uint32_t shared, void const* globa
   asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(shared), "l"(global), "r"(valid ? 16 : 0)
                : "memory");
 }
-__device__ __forceinline__ void copy_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-template <int Pending>
-__device__ __forceinline__ void copy_async_wait() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
+// Arrives on a barrier of the block once all copies that this thread has started before are in shared memory.
+__device__ __forceinline__ void copy_async_arrive(uint32_t barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(barrier) : "memory");
 }
 
 // Loads that are issued where they are written: the compiler would sink an ordinary load to its first use.
 __device__ __forceinline__ int32_t load_now(int32_t const* pointer) {
   int32_t value;
-  asm volatile("ld.global.nc.b32 %0, [%1];" : "=r"(value) : "l"(pointer));
+  asm volatile("ld.global.b32 %0, [%1];" : "=r"(value) : "l"(pointer));
   return value;
 }
 __device__ __forceinline__ uint32_t load_now(void const* pointer) {
   uint32_t value;
-  asm volatile("ld.global.nc.b32 %0, [%1];" : "=r"(value) : "l"(pointer));
+  asm volatile("ld.global.b32 %0, [%1];" : "=r"(value) : "l"(pointer));
   return value;
 }
 
 // Computes a value where it is written, while an earlier load is under way, not at its first use.
 __device__ __forceinline__ void compute_now(uint32_t& value) { asm volatile("" : "+r"(value)); }
-__device__ __forceinline__ void compute_now(uint8_t const*& value) { asm volatile("" : "+l"(value)); }
+template <class Value>
+__device__ __forceinline__ void compute_now(Value*& value) {
+  asm volatile("" : "+l"(value));
+}
+
+__device__ __forceinline__ uint2 load_shared_pair(uint32_t shared) {
+  uint2 value;
+  asm volatile("ld.shared.v2.b32 {%0,%1}, [%2];" : "=r"(value.x), "=r"(value.y) : "r"(shared));
+  return value;
+}
 
 __device__ __forceinline__ void load_matrix_x4(uint32_t (&fragment)[4], uint32_t shared) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
@@ -49,16 +57,29 @@ __device__ __forceinline__ void load_matrix_x4_transposed(uint32_t (&fragment)[4
 
 // One k16 step of the canonical chain: c += a x b, a [16, 16], b [16, 8].
 __device__ __forceinline__ void multiply_k16(float (&c)[4], uint32_t const (&a)[4], uint32_t b0, uint32_t b1) {
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-__device__ __forceinline__ uint32_t cluster_rank() {
-  uint32_t rank;
-  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-  return rank;
+// Registers of a thread from here on, for all warps of a warp group.
+template <int Registers>
+__device__ __forceinline__ void give_back_registers() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
 }
+template <int Registers>
+__device__ __forceinline__ void take_registers() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
+}
+
+// Lets the next kernel of the stream start its own prologue when it was launched for that, and waits for the kernel before to
+// have finished with all its writes visible. Does nothing for launches without the programmatic attribute.
+__device__ __forceinline__ void start_dependents_and_wait() {
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+}
+
+// The two halves of the cluster's barrier. The first publishes nothing but barriers made visible by barrier_init_fence().
 __device__ __forceinline__ void cluster_arrive() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); }
 __device__ __forceinline__ void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 
@@ -69,31 +90,64 @@ __device__ __forceinline__ uint32_t remote_address(uint32_t shared, uint32_t ran
   return remote;
 }
 
-// Stores four floats to a block of the cluster and counts their 16 bytes on that block's barrier.
-__device__ __forceinline__ void store_remote(uint32_t address, float const (&value)[4], uint32_t barrier) {
-  asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1,%2,%3,%4}, [%5];" ::"r"(address),
-               "f"(value[0]), "f"(value[1]), "f"(value[2]), "f"(value[3]), "r"(barrier)
+// Stores to a block of the cluster, counted in bytes on that block's barrier.
+__device__ __forceinline__ void store_remote(uint32_t address, uint2 value, uint32_t barrier) {
+  asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 [%0], {%1,%2}, [%3];" ::"r"(address), "r"(value.x),
+               "r"(value.y), "r"(barrier)
                : "memory");
 }
+__device__ __forceinline__ void store_remote(uint32_t address, float value, uint32_t barrier) {
+  asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" ::"r"(address),
+               "r"(__float_as_uint(value)), "r"(barrier)
+               : "memory");
+}
+// Counts an arrival on a counter in device memory: releases what the block wrote before, acquires what earlier arrivals
+// released.
+__device__ __forceinline__ uint32_t count_arrival(uint32_t* counter) {
+  uint32_t before;
+  asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;" : "=r"(before) : "l"(counter) : "memory");
+  return before;
+}
+
+// Waits for `threads` threads of the block, those that name the same barrier 1..15.
+__device__ __forceinline__ void named_barrier(int barrier, int threads) {
+  asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
+}
+
 __device__ __forceinline__ void barrier_init(uint32_t barrier, uint32_t arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
 // Makes an initialised barrier visible to the cluster; the cluster's barrier must follow before another block uses it.
 __device__ __forceinline__ void barrier_init_fence() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
-__device__ __forceinline__ void barrier_expect(uint32_t barrier, uint32_t bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+__device__ __forceinline__ void barrier_arrive(uint32_t barrier, uint32_t arrivals) {
+  asm volatile("mbarrier.arrive.release.cta.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
+// Arrives once and announces bytes that blocks of the cluster will store.
+__device__ __forceinline__ void barrier_arrive_expect(uint32_t barrier, uint32_t bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+template <bool Cluster>
 __device__ __forceinline__ void barrier_wait(uint32_t barrier, uint32_t parity) {
   uint32_t done = 0;
   while (!done) {
-    asm volatile(
-        "{\n .reg .pred p;\n"
-        " mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n"
-        " selp.u32 %0, 1, 0, p;\n}"
-        : "=r"(done)
-        : "r"(barrier), "r"(parity)
-        : "memory");
+    if constexpr (Cluster) {
+      asm volatile(
+          "{\n .reg .pred p;\n"
+          " mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n"
+          " selp.u32 %0, 1, 0, p;\n}"
+          : "=r"(done)
+          : "r"(barrier), "r"(parity)
+          : "memory");
+    } else {
+      asm volatile(
+          "{\n .reg .pred p;\n"
+          " mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 p, [%1], %2;\n"
+          " selp.u32 %0, 1, 0, p;\n}"
+          : "=r"(done)
+          : "r"(barrier), "r"(parity)
+          : "memory");
+    }
   }
 }
 
-}  // namespace tik::attention::sm90
+} // namespace tik::attention::sm90

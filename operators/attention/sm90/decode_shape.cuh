@@ -11,51 +11,64 @@
 
 namespace tik::attention::sm90 {
 
-inline constexpr int decode_warps = 8;
-inline constexpr int decode_threads = 32 * decode_warps;
+inline constexpr int consumer_warps = 8;
+inline constexpr int producer_warps = 4;
+inline constexpr int consumer_threads = 32 * consumer_warps;
+inline constexpr int producer_threads = 32 * producer_warps;
+inline constexpr int decode_threads = consumer_threads + producer_threads;
+inline constexpr int sums_warp = consumer_warps - 1; // computes the row sums; owns columns only in a block alone
+// Two blocks on a multiprocessor leave 80 registers a thread; consumers need more, producers less.
+inline constexpr int consumer_registers = 96;
+inline constexpr int producer_registers = 48;
 inline constexpr int stage_bytes = 16384;
 inline constexpr int group_keys = 16;
 inline constexpr int groups_per_tile = tile_keys / group_keys;
 inline constexpr int groups_per_part = part_keys / group_keys;
-inline constexpr int ranks = 8;                        // largest cluster
-inline constexpr int page_entries = part_keys + 2;     // page table entries a block reads at most
+inline constexpr int ranks = 8;                    // largest cluster
+inline constexpr int page_entries = part_keys + 2; // page table entries a part needs at most
 inline constexpr float minus_infinity = -__builtin_huge_valf();
 
+// A block alone (Cluster 1) walks over all items of the call; a cluster has one item, and leaves when it is done.
 template <int HeadDim, int Cluster, int RowBlocks, int Stages>
 struct DecodeShape {
   static constexpr int head_dim = HeadDim, cluster = Cluster, row_blocks = RowBlocks, stages = Stages;
   static constexpr int block_rows = 8 * RowBlocks;
-  static constexpr int columns = HeadDim / Cluster;             // of V and the output, in one block
-  static constexpr int key_chunks = HeadDim / 8;                // 16-byte chunks of a K row
-  static constexpr int value_chunks = columns / 8;              // and of a V row's slice
+  static constexpr int columns = HeadDim / Cluster; // of V and the output, in one block
+  static constexpr int key_chunks = HeadDim / 8;    // 16-byte chunks of a K row
+  static constexpr int value_chunks = columns / 8;  // and of a V row's slice
   static constexpr int groups_per_stage = stage_bytes / (group_keys * HeadDim * 2);
   static constexpr int value_rows = stage_bytes / (columns * 2); // V rows of a stage
   static constexpr int value_warps = columns / 16;
-  static constexpr int blocks_per_multiprocessor = Stages * stage_bytes + RowBlocks * 32768 <= 98304 ? 2 : 1;
-  static_assert(columns >= 16 && value_warps <= decode_warps && Stages >= 4);
+  static constexpr int warp_groups = (groups_per_part / consumer_warps + Cluster - 1) / Cluster; // of one warp at most
+  static constexpr int warp_shares = consumer_warps / groups_per_stage; // stages that consumer warps take in turn
+  static constexpr int output_warps = value_warps < consumer_warps ? value_warps + 1 : consumer_warps; // with sums_warp
+  static constexpr int blocks_per_multiprocessor = Stages * stage_bytes + RowBlocks * 24576 <= 106496 ? 2 : 1;
+  static_assert(columns >= 16 && value_warps <= consumer_warps && Stages >= 4);
 };
 
-// What a group of 16 keys leaves for one block of 8 query rows: first its scores as the accumulators of a warp, later in the
-// same place its weights as operands of the second product and its four group sums a row.
-union GroupSlot {
-  float4 scores[32];
-  struct {
-    uint2 weights[32]; // [row * 4 + c]: keys 2c, 2c + 1 and keys 2c + 8, 2c + 9
-    float sums[32];    // [row * 4 + class]
-  };
-};
+enum NamedBarrier { consumers_barrier = 1, sums_barrier = 2, producers_barrier = 3 };
 
 template <class Shape>
 struct DecodeShared {
   alignas(128) uint8_t stages[Shape::stages][stage_bytes];
-  GroupSlot groups[groups_per_part][Shape::row_blocks];
-  float tile_max[tiles_per_part][Shape::block_rows];
+  // Of each group and block of 8 query rows: the weights as second operands of V^T P^T and the group sums of the four classes.
+  uint2 weights[groups_per_part][Shape::row_blocks][32];               // [row * 4 + c]: keys 2c, 2c + 1 and keys 2c + 8, 2c + 9
+  float sums[groups_per_part][Shape::row_blocks][32];                  // [row * 4 + class]
+  alignas(16) float group_max[Shape::block_rows][groups_per_part + 4]; // padded against bank conflicts
   float alpha[tiles_per_part][Shape::block_rows];
   float part_max[Shape::block_rows];
   float part_sum[Shape::block_rows];
-  int64_t pages[page_entries]; // byte offsets of the pages that the part touches
+  float part_inverse[Shape::block_rows]; // 1 / part_sum
+  int64_t group_offset[groups_per_part]; // where the first key of a group lies, bytes; for pages of whole groups
+  int32_t pages[page_entries];           // the pages of the part; for other pages
   uint32_t last_arrival;
-  alignas(8) uint64_t scores_arrived;
+  alignas(8) uint64_t full[Shape::stages];
+  uint64_t empty[Shape::stages];
+  uint64_t maxima_arrived;                                        // cluster: the maxima of all groups
+  uint64_t weights_arrived;                                       // the weights and sums of all groups, and this block's alphas
+  int32_t length[Shape::cluster == 1 ? largest_walked_batch : 1]; // keys of each sequence
+  int32_t parts_before[Shape::cluster == 1 ? largest_walked_batch + 1 : 1]; // parts of all sequences before
+  int32_t scan[16];
 };
 
 // Swizzle: eight consecutive rows of `Chunks` 16-byte chunks put the same chunk into eight different bank groups.
@@ -65,16 +78,36 @@ __device__ __forceinline__ uint32_t chunk_offset(uint32_t row, uint32_t chunk) {
   return (row * Chunks + swizzled) * 16;
 }
 
-// The work of one block.
+// A place in the ring of stages; every role walks it with its own.
+template <class Shape>
+struct RingPlace {
+  uint32_t buffer = 0;
+  uint32_t phase = 0;
+
+  // At most `Shape::stages` steps.
+  __device__ __forceinline__ void advance(uint32_t steps = 1) {
+    buffer += steps;
+    if (buffer >= Shape::stages) {
+      buffer -= Shape::stages;
+      phase ^= 1;
+    }
+  }
+  __device__ __forceinline__ void advance_far(uint32_t steps) {
+    buffer += steps;
+    phase ^= buffer / Shape::stages & 1;
+    buffer %= Shape::stages;
+  }
+};
+
+// The work of one block: a part of one KV head of one sequence for one block of query rows.
 struct Item {
   int sequence, head, row_block, part, rank;
   int rows;        // query rows of this block of rows
   int first_row;   // of the query rows of this KV head and sequence
   int query_token; // row of the queries where the sequence starts
   int first_seen;  // keys that the sequence's first query token sees
-  int keys;        // keys of this part that the block's last row sees
+  int keys;        // keys of this part that the block's last row sees; not above 0 when there is nothing to do
   int parts;       // parts that the block's last row sees
-  int first_token; // of the part, counted from the start of its first page
 };
 
 // A query row of the block as a row of the packed queries and a query head. Decode has one token a sequence, so it divides
@@ -94,4 +127,19 @@ __device__ __forceinline__ int keys_seen(DecodeParams const& params, Item const&
   return item.first_seen + (params.query_offsets ? (item.first_row + row) / params.ratio : 0);
 }
 
-}  // namespace tik::attention::sm90
+// How an item's keys fall into tiles, groups and stages.
+template <class Shape>
+struct Stages {
+  int tiles;
+  int own_groups; // groups of 16 keys whose scores this block computes
+  int keys;       // stages of K
+  int values;     // stages of V, which follow those of K
+
+  __device__ __forceinline__ explicit Stages(int item_keys)
+      : tiles((item_keys + tile_keys - 1) / tile_keys),
+        own_groups(tiles * groups_per_tile / Shape::cluster),
+        keys((own_groups + Shape::groups_per_stage - 1) / Shape::groups_per_stage),
+        values((tiles * tile_keys + Shape::value_rows - 1) / Shape::value_rows) {}
+};
+
+} // namespace tik::attention::sm90

@@ -32,4 +32,4 @@ DecodeVariant choose_decode(tik_attention_shape const& shape, tik_attention_limi
 // Launches a variant, for measurements; launch_decode() launches the chosen one.
 cudaError_t launch_decode_variant(tik_attention_args const& args, DecodeVariant const& variant);
 
-}  // namespace tik::attention::sm90
+} // namespace tik::attention::sm90
