@@ -76,83 +76,102 @@ double prior(Trial const& base, Declaration const& declaration, Move const& move
   return plain * (unsupported + (supported - unsupported) * symptom->second.strength);
 }
 
-// The best of what becomes possible once `name` is applied, as a gain; each further step counts less.
-double potential(Knowledge const& knowledge, Trial const& base, std::string const& name, std::set<std::string>& seen) {
-  if (!seen.insert(name).second) return 0;
+bool contains(std::vector<std::string> const& list, std::string const& name) {
+  return std::find(list.begin(), list.end(), name) != list.end();
+}
+
+// The best of what the base does not have and nobody has tried, and `name` helps to make possible: a gain, discounted for every
+// step that lies between.
+double potential(Knowledge const& knowledge, Configuration const& base, std::string const& name, std::set<std::string>& seen) {
+  if (is_set(base, knowledge.root(), name) || !seen.insert(name).second) return 0;
+  std::vector<std::string> const enabled = declaration_of(knowledge.manifest(), {Move::Kind::rewrite, name, ""}).enables;
   double best = 0;
-  auto const consider = [&](Move const& next) {
-    if (knowledge.tried(next.name) || base.configuration.rewrites.contains(next.name)) return;
-    double const own = next.kind == Move::Kind::rewrite ? -rewrite_prior : -tunable_prior;
-    best = std::max(best, enabled_discount * (own + potential(knowledge, base, next.name, seen)));
-  };
-  for (std::string const& enabled : declaration_of(knowledge.manifest(), {Move::Kind::rewrite, name, ""}).enables) {
-    consider({Move::Kind::rewrite, enabled, ""});
-  }
-  for (spec::Rewrite const& rewrite : knowledge.manifest().rewrites) {
-    if (std::find(rewrite.requires_.begin(), rewrite.requires_.end(), name) != rewrite.requires_.end())
-      consider({Move::Kind::rewrite, rewrite.name, ""});
+  for (spec::Rewrite const& next : knowledge.manifest().rewrites) {
+    if (!contains(enabled, next.name) && !contains(next.requires_, name)) continue;
+    if (knowledge.tried(next.name) || base.rewrites.contains(next.name)) continue;
+    double discount = enabled_discount;
+    for (std::string const& required : next.requires_)
+      if (required != name && !is_set(base, knowledge.root(), required)) discount *= enabled_discount;
+    best = std::max(best, discount * (-rewrite_prior + potential(knowledge, base, next.name, seen)));
   }
   return best;
 }
 
+// Trials so far that changed the numbers of one entry point alone.
 int one_sided_trials(Knowledge const& knowledge) {
   int count = 0;
-  for (auto const& [id, trial] : knowledge.trials())
-    count +=
-        trial.moves.size() == 1 && declaration_of(knowledge.manifest(), trial.moves.front()).parts_the_entry_points() ? 1 : 0;
+  for (auto const& [id, trial] : knowledge.trials()) {
+    bool const one_sided =
+        trial.moves.size() == 1 && declaration_of(knowledge.manifest(), trial.moves.front()).parts_the_entry_points();
+    count += one_sided ? 1 : 0;
+  }
   return count;
+}
+
+// Expected logarithms of the ratio of latencies, by workload: what was observed, mixed with the prior.
+std::map<std::string, double> expected_changes(View const& view, Knowledge const& knowledge, Trial const& base,
+                                               Move const& move, int& observations) {
+  Declaration const declaration = declaration_of(knowledge.manifest(), move);
+  Observed const observed = observe(knowledge, base, move);
+  double const expected = prior(base, declaration, move);
+  std::map<std::string, double> changes;
+  for (spec::Workload const& workload : view.specification.workloads) {
+    double const own = touches(declaration, workload) ? expected : 0;
+    auto const seen = observed.weighted.find(workload.id);
+    changes[workload.id] =
+        (prior_weight * own + (seen == observed.weighted.end() ? 0 : seen->second)) / (prior_weight + observed.weight);
+  }
+  observations += observed.count;
+  return changes;
+}
+
+// What speaks for or against a candidate besides the latencies that it is expected to have.
+double hope(View const& view, Knowledge const& knowledge, Trial const& base, Candidate const& candidate) {
+  double possible = 0, penalty = 0, question = 0;
+  for (Move const& move : candidate.moves) {
+    std::set<std::string> seen;
+    possible = std::max(possible, potential(knowledge, base.configuration, move.name, seen));
+    penalty += failure_penalty * static_cast<double>(knowledge.failures_of(move).size());
+    int const asked = one_sided_trials(knowledge);
+    bool const one_sided = declaration_of(knowledge.manifest(), move).parts_the_entry_points();
+    if (one_sided && asked < one_sided_questions && view.state.steps >= 2 + 4 * asked) question = curiosity;
+  }
+  bool const follows = candidate.moves.size() == 1 && candidate.base != view.state.incumbent &&
+                       std::any_of(base.moves.begin(), base.moves.end(), [&](Move const& last) {
+                         return leads_to(knowledge.manifest(), last, candidate.moves.front());
+                       });
+  return possible + question - penalty + (follows ? follow_through : 0);
 }
 
 } // namespace
 
 bool leads_to(spec::Manifest const& manifest, Move const& last, Move const& next) {
-  auto const names = [](std::vector<std::string> const& list, std::string const& name) {
-    return std::find(list.begin(), list.end(), name) != list.end();
-  };
-  return names(declaration_of(manifest, next).requires_, last.name) || names(declaration_of(manifest, last).enables, next.name);
+  return contains(declaration_of(manifest, next).requires_, last.name) ||
+         contains(declaration_of(manifest, last).enables, next.name);
 }
 
 Estimate estimate(View const& view, Knowledge const& knowledge, Candidate const& candidate) {
   Trial const& base = knowledge.trial(candidate.base);
-  std::map<std::string, double> change; // log ratio by workload
   Estimate result;
-  double hope = 0, chance = 1;
+  std::map<std::string, double> changes;
   bool supported_by_evidence = false;
+  double chance = 1;
   for (Move const& move : candidate.moves) {
+    for (auto const& [workload, change] : expected_changes(view, knowledge, base, move, result.observations))
+      changes[workload] += change;
     Declaration const declaration = declaration_of(knowledge.manifest(), move);
-    Observed const observed = observe(knowledge, base, move);
-    double const expected = prior(base, declaration, move);
-    for (spec::Workload const& workload : view.specification.workloads) {
-      double const own = touches(declaration, workload) ? expected : 0;
-      auto const seen = observed.weighted.find(workload.id);
-      change[workload.id] +=
-          (prior_weight * own + (seen == observed.weighted.end() ? 0 : seen->second)) / (prior_weight + observed.weight);
-    }
-    result.observations += observed.count;
-    std::set<std::string> seen;
-    if (observed.count == 0) hope += potential(knowledge, base, move.name, seen);
-    hope -= failure_penalty * static_cast<double>(knowledge.failures_of(move).size());
-    if (declaration.parts_the_entry_points()) {
-      chance *= one_sided_success;
-      if (one_sided_trials(knowledge) < one_sided_questions && view.state.steps >= 2 + 4 * one_sided_trials(knowledge))
-        hope += curiosity;
-    }
+    if (declaration.parts_the_entry_points()) chance *= one_sided_success;
     auto const symptom = base.symptoms.find(declaration.helps);
     supported_by_evidence |= symptom != base.symptoms.end() && symptom->second.strength > 0.5;
   }
-  if (candidate.moves.size() == 1 && candidate.base != view.state.incumbent &&
-
-      std::any_of(base.moves.begin(), base.moves.end(),
-                  [&](Move const& last) { return leads_to(knowledge.manifest(), last, candidate.moves.front()); }))
-    hope += follow_through;
   for (spec::Workload const& workload : view.specification.workloads) {
     auto const latency = base.latency_us.find(workload.id);
     if (latency == base.latency_us.end()) continue;
-    result.latency_us[workload.id] = latency->second * std::exp(change[workload.id]);
+    result.latency_us[workload.id] = latency->second * std::exp(changes[workload.id]);
     result.total_us += workload.weight * result.latency_us[workload.id];
   }
   double const gain = std::log(view.state.incumbent_total_us / result.total_us);
-  result.value = (gain > 0 ? chance * gain : gain) + hope;
+  result.value = (gain > 0 ? chance * gain : gain) + hope(view, knowledge, base, candidate);
   result.grounds = result.observations > 0
                        ? fmt::format("measured {} time{} before", result.observations, result.observations == 1 ? "" : "s")
                    : supported_by_evidence ? "not tried yet, and the evidence of the parent supports it"

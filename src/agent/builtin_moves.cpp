@@ -60,14 +60,6 @@ std::optional<Tree> make_edits(Tree tree, std::vector<spec::Edit> const& edits) 
   return tree;
 }
 
-bool is_set(Configuration const& configuration, Configuration const& root, std::string const& name) {
-  if (configuration.rewrites.contains(name)) return true;
-  auto const value = configuration.values.find(name);
-  if (value == configuration.values.end()) return false;
-  auto const original = root.values.find(name);
-  return original == root.values.end() || original->second != value->second;
-}
-
 } // namespace
 
 Result<Tree> read_tree(ir::SourceRepository const& sources, std::string const& commit) {
@@ -128,6 +120,14 @@ std::optional<Tree> apply_all(Tree tree, spec::Manifest const& manifest, std::ve
 
 Configuration configuration_of(Tree const& tree, spec::Manifest const& manifest, std::set<std::string> rewrites) {
   return {std::move(rewrites), values_of(tree, manifest)};
+}
+
+bool is_set(Configuration const& configuration, Configuration const& root, std::string const& name) {
+  if (configuration.rewrites.contains(name)) return true;
+  auto const value = configuration.values.find(name);
+  if (value == configuration.values.end()) return false;
+  auto const original = root.values.find(name);
+  return original == root.values.end() || original->second != value->second;
 }
 
 std::vector<Move> available_moves(Tree const& tree, spec::Manifest const& manifest, Configuration const& configuration,

@@ -52,6 +52,8 @@ std::optional<Tree> apply(Tree const& tree, spec::Manifest const& manifest, Move
 std::optional<Tree> apply_all(Tree tree, spec::Manifest const& manifest, std::vector<Move> moves);
 // The configuration of a tree in which these rewrites were made.
 Configuration configuration_of(Tree const& tree, spec::Manifest const& manifest, std::set<std::string> rewrites);
+// Whether a rewrite was made, or a tunable has another value than in the root.
+bool is_set(Configuration const& configuration, Configuration const& root, std::string const& name);
 // Every move that the text of the tree admits and whose requirements hold: `root` says which values count as not set. Of a
 // tunable, the neighbours of its value in the domain.
 std::vector<Move> available_moves(Tree const& tree, spec::Manifest const& manifest, Configuration const& configuration,

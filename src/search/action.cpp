@@ -57,15 +57,17 @@ Result<std::pair<ir::Action, ir::Implementation>> Search::record_action(agent::A
   TIK_CHECK(nothing_half_done(search.state));
   TIK_CHECK(may_be_parents(search.state, draft.parents));
   TIK_CHECK(may_take(search.state, draft.opportunity, draft.parents));
-  std::vector<std::string> commits;
-  for (ir::ImplementationId const parent : draft.parents) {
-    TIK_TRY(commits.emplace_back(), search.commit_of(parent));
+  TIK_TRY(ir::Implementation const parent, search.store.implementation(draft.parents[0]));
+  std::vector<std::string> commits = {parent.commit};
+  if (draft.parents.size() == 2) {
+    TIK_TRY(commits.emplace_back(), search.commit_of(draft.parents[1]));
   }
   ir::ImplementationId const id{search.state.implementations.rbegin()->first.number + 1};
   TIK_TRY(std::string const commit, search.sources.commit(folder, commits,
                                                           fmt::format("{}: {}\n\nTakes {}, by {}.", to_string(id), draft.scope,
                                                                       to_string(draft.opportunity), agent_name)));
-  std::filesystem::path const checked_out = search.layout.work() / "candidate";
+  std::filesystem::path const checked_out = search.candidate_folder();
+  search.candidate.reset();
   TIK_CHECK(renew_folder(checked_out));
   TIK_CHECK(search.sources.check_out(commit, checked_out));
   TIK_TRY(std::string const source_sha256, evaluator::hash_source_tree(checked_out));
@@ -73,7 +75,6 @@ Result<std::pair<ir::Action, ir::Implementation>> Search::record_action(agent::A
   TIK_TRY(ir::Difference difference, search.sources.diff(commits[0], commit));
   TIK_CHECK(action_is_complete(search.specification, draft, difference));
   TIK_TRY(spec::Manifest manifest, manifest_for(search.specification, checked_out));
-  TIK_TRY(ir::Implementation const parent, search.store.implementation(draft.parents[0]));
 
   ir::Implementation implementation;
   implementation.commit = commit;
@@ -97,6 +98,7 @@ Result<std::pair<ir::Action, ir::Implementation>> Search::record_action(agent::A
   TIK_CHECK(search.sources.keep(to_string(id), commit));
   TIK_TRY(auto recorded, search.store.append(std::move(action), std::move(implementation)));
   TIK_CHECK(refresh(search.state, search.store));
+  search.candidate = id;
   return recorded;
 }
 

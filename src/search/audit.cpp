@@ -22,6 +22,19 @@ Result<void> is_about(evaluator::Report const& report, ir::Implementation const&
 
 } // namespace
 
+Result<void> Search::Impl::copy_incumbent() {
+  if (!state.incumbent || (incumbent && incumbent->id == *state.incumbent)) return {};
+  incumbent.reset();
+  TIK_TRY(ir::Implementation const implementation, store.implementation(*state.incumbent));
+  TIK_TRY(ir::Audit const audit, store.audit(*state.implementations.at(*state.incumbent).audit));
+  TIK_CHECK(renew_folder(incumbent_folder()));
+  TIK_CHECK(sources.check_out(implementation.commit, incumbent_folder()));
+  IncumbentCopy copy{implementation.id, implementation.source_sha256, {}};
+  for (evaluator::WorkloadMeasurement const& entry : audit.report.workloads) copy.latency_us[entry.id] = entry.latency_us;
+  incumbent = std::move(copy);
+  return {};
+}
+
 Result<ir::Audit> Search::audit(ir::ImplementationId id, Observer* observer, std::atomic<bool> const* cancel) {
   Impl& search = *impl_;
   TIK_CHECK(search.writable());
@@ -29,24 +42,31 @@ Result<ir::Audit> Search::audit(ir::ImplementationId id, Observer* observer, std
   if (auto const& known = search.state.implementations.at(id); known.audited)
     return input_error(
         fmt::format("{} is audited already ({}); an implementation is audited once.", to_string(id), to_string(*known.audit)));
-  std::filesystem::path const candidate = search.layout.work() / "candidate", incumbent = search.layout.work() / "incumbent";
-  TIK_CHECK(renew_folder(candidate));
-  TIK_CHECK(search.sources.check_out(implementation.commit, candidate));
-  evaluator::Request request{search.specification,    search.identity.seal,        candidate, {},    {},
-                             search.layout.scratch(), search.layout.build_cache(), {},        cancel};
-  if (search.state.incumbent) {
-    TIK_TRY(std::string const commit, search.commit_of(*search.state.incumbent));
-    TIK_CHECK(renew_folder(incumbent));
-    TIK_CHECK(search.sources.check_out(commit, incumbent));
-    TIK_TRY(ir::Audit const recorded, search.store.audit(*search.state.implementations.at(*search.state.incumbent).audit));
-    for (evaluator::WorkloadMeasurement const& entry : recorded.report.workloads)
-      request.incumbent_latency_us[entry.id] = entry.latency_us;
-    request.incumbent = incumbent;
+  if (std::exchange(search.candidate, std::nullopt) != id) {
+    TIK_CHECK(renew_folder(search.candidate_folder()));
+    TIK_CHECK(search.sources.check_out(implementation.commit, search.candidate_folder()));
+  }
+  TIK_CHECK(search.copy_incumbent());
+  evaluator::Request request{search.specification,
+                             search.identity.seal,
+                             search.candidate_folder(),
+                             {},
+                             {},
+                             search.layout.scratch(),
+                             search.layout.build_cache(),
+                             {},
+                             cancel};
+  if (search.incumbent) {
+    request.incumbent = search.incumbent_folder();
+    request.incumbent_latency_us = search.incumbent->latency_us;
   }
   if (observer) request.progress = [observer](std::string_view stage, double fraction) { observer->stage(stage, fraction); };
   TIK_TRY(evaluator::Report report, evaluator::evaluate(request));
   search.evaluated_seconds += stage_seconds(report);
   TIK_CHECK(is_about(report, implementation, search.identity.seal));
+  if (search.incumbent && !report.incumbent_sha256.empty() && report.incumbent_sha256 != search.incumbent->source_sha256)
+    return damage_error(fmt::format("{}: the incumbent's source in {} is not what is recorded; run the search again.",
+                                    to_string(id), search.incumbent_folder().string()));
 
   bool const measured = report.measured(search.specification);
   bool const limits = measured && within_limits(search.specification, search.identity.baseline_us, report);

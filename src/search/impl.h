@@ -9,6 +9,13 @@
 
 namespace tik::search {
 
+// What every audit needs of the incumbent, read from the records once for each incumbent.
+struct IncumbentCopy {
+  ir::ImplementationId id;
+  std::string source_sha256;
+  std::map<std::string, double> latency_us;
+};
+
 struct Search::Impl {
   Layout layout;
   std::optional<WriterLock> lock; // in write mode
@@ -18,11 +25,17 @@ struct Search::Impl {
   ir::SourceRepository sources;
   State state;
   std::vector<StepTimes> step_times;
-  double evaluated_seconds = 0; // spent in the evaluator's stages by this process
+  double evaluated_seconds = 0;                       // spent in the evaluator's stages by this process
+  std::optional<ir::ImplementationId> candidate = {}; // whose source lies in work/candidate, untouched since it was checked out
+  std::optional<IncumbentCopy> incumbent = {};        // whose source lies in work/incumbent
 
   // An input error when this search is open for reading only.
   Result<void> writable() const;
   Result<std::string> commit_of(ir::ImplementationId id) const;
+  std::filesystem::path candidate_folder() const { return layout.work() / "candidate"; }
+  std::filesystem::path incumbent_folder() const { return layout.work() / "incumbent"; }
+  // Sees to it that `incumbent` is about the present one.
+  Result<void> copy_incumbent();
 
   // Opens the folder with a lock that is held already, or none for reading.
   static Result<std::unique_ptr<Impl>> load(Layout layout, std::optional<WriterLock> lock);

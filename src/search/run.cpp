@@ -84,7 +84,7 @@ Result<StopReason> Search::run(agent::Agent& agent, Observer& observer, std::ato
   double const earlier_seconds = search.state.audit_seconds;
   Stopwatch const run_watch;
   StepTimes times;
-  Stopwatch step_watch;
+  std::optional<Stopwatch> step; // of a step whose action this run took: one that a crash cut apart has no time of its own
   double evaluated_before = search.evaluated_seconds;
   for (;;) {
     if (cancel) return StopReason::interrupted;
@@ -93,16 +93,17 @@ Result<StopReason> Search::run(agent::Agent& agent, Observer& observer, std::ato
       if (!audited && audited.error().kind == ErrorKind::cancelled) return StopReason::interrupted;
       if (!audited) return tl::unexpected(audited.error());
     } else if (search.state.awaiting_decision) {
-      bool const of_a_step = search.evaluated_seconds > evaluated_before;
       TIK_CHECK(manage_lineage(agent, observer, times));
+      if (!step) continue;
       times.build_and_run_seconds = search.evaluated_seconds - evaluated_before;
-      times.total_seconds = step_watch.seconds();
-      if (of_a_step) search.step_times.push_back(times);
+      times.total_seconds = step->seconds();
+      search.step_times.push_back(times);
+      step.reset();
     } else {
       if (auto const reason = should_stop(search.specification.stopping, search.state, earlier_seconds + run_watch.seconds()))
         return *reason;
       times = {};
-      step_watch = {};
+      step.emplace();
       evaluated_before = search.evaluated_seconds;
       TIK_TRY(bool const acted, take_action(agent, observer, times));
       if (!acted) return StopReason::no_opportunity;
