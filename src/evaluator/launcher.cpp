@@ -94,6 +94,7 @@ std::vector<char*> pointers(std::vector<std::string>& values) {
   pid_t const target = fork();
   if (target < 0) give_up({"starting the process", errno});
   if (target == 0) run_target(plan);
+  for (int const descriptor : {socket_descriptor, input_descriptor, output_descriptor}) close(descriptor);
   for (;;) {
     int status = 0;
     pid_t const ended = waitpid(-1, &status, 0);
@@ -159,7 +160,7 @@ int keep_namespace(ChildPlan const& plan) {
   pid_t const first = fork();
   if (first < 0) give_up({"starting the first process of the namespace", errno});
   if (first == 0) run_first_process(plan);
-  close(socket_descriptor);
+  for (int const descriptor : {socket_descriptor, input_descriptor, output_descriptor}) close(descriptor);
   wait_for_end_or_stop(first);
   kill(first, SIGKILL); // without effect when it has ended: it is not collected yet
   while (waitpid(first, nullptr, 0) < 0 && errno == EINTR) {
@@ -175,7 +176,7 @@ int keep_group(ChildPlan const& plan, int process_files) {
     close(process_files);
     run_target(plan);
   }
-  close(socket_descriptor);
+  for (int const descriptor : {socket_descriptor, input_descriptor, output_descriptor}) close(descriptor);
   wait_for_end_or_stop(target);
   int status = 0;
   bool const ended = waitpid(target, &status, WNOHANG) == target;

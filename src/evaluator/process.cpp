@@ -122,6 +122,7 @@ std::string describe(Exit const& exit, double limit_seconds) {
   if (exit.signal == SIGXCPU) return "used up its limit of processor time and was killed";
   if (exit.signal == SIGXFSZ) return "wrote a file larger than its limit and was killed";
   if (exit.signal != 0) return fmt::format("was killed by signal {} ({})", exit.signal, strsignal(exit.signal));
+  if (!exit.exited) return "stopped answering and was killed";
   return fmt::format("exited with code {}", exit.code);
 }
 

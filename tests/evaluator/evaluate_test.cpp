@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "src/evaluator/process.h"
+#include "src/evaluator/wire.h"
 #include "src/spec/manifest.h"
 #include "tests/evaluator/candidates.h"
 #include "tests/evaluator/leftovers.h"
@@ -328,6 +329,29 @@ static int patch_program(dl_phdr_info* program, size_t, void*) {
 })";
   expect_failure({.declarations = patch, .on_load = "dl_iterate_phdr(patch_program, nullptr);"}, "measurement",
                  "more were seen from outside it");
+}
+
+// The worker's socket is open in the candidate's process, so it can be misused; the parent must not be impressed.
+
+std::string as_array(std::string const& bytes) {
+  std::string text;
+  for (char const byte : bytes) text += std::to_string(static_cast<int>(static_cast<signed char>(byte))) + ", ";
+  return text;
+}
+
+TEST_F(Evaluate, AForgedReplyDoesNotPassForACall) {
+  std::string const forged = as_array(encode_reply(DoneReply{0, 1000, 1000, ""}));
+  expect_failure({.declarations = "#include <sys/socket.h>\nstatic signed char const forged[] = {" + forged + "};",
+                  .after = "send(6, forged, sizeof forged, 0);"},
+                 "consistency", "with something else");
+}
+TEST_F(Evaluate, NonsenseFromTheWorkerFails) {
+  expect_failure({.declarations = "#include <sys/socket.h>", .before = "send(6, \"nonsense\", 8, 0);"}, "consistency",
+                 "no message");
+}
+TEST_F(Evaluate, AWorkerThatHangsUpFails) {
+  expect_failure({.declarations = "#include <unistd.h>", .before = "close(6); for (;;) asm volatile(\"\");"}, "consistency",
+                 "stopped answering");
 }
 
 // Running.
