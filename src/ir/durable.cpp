@@ -15,12 +15,13 @@ namespace tik::ir {
 namespace {
 
 constexpr std::size_t most_threads = 8;
+constexpr std::size_t most_single_flushes = 256; // beyond, one flush of the whole file system is cheaper
 
-// 0 or the errno.
-int flush(std::filesystem::path const& path) {
+// 0 or the errno. `call` is fsync or syncfs.
+int flush(std::filesystem::path const& path, int (*call)(int)) {
   int const descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return errno;
-  int const result = fsync(descriptor) == 0 ? 0 : errno;
+  int const result = call(descriptor) == 0 ? 0 : errno;
   close(descriptor);
   return result;
 }
@@ -33,14 +34,23 @@ Error failure(std::filesystem::path const& path, std::string_view what, std::err
 } // namespace
 
 Result<void> flush_to_disk(std::vector<std::filesystem::path> const& paths) {
+  if (paths.size() > most_single_flushes) {
+    int const result = flush(paths.front(), syncfs);
+    if (result == 0) return {};
+    return tl::unexpected(
+        failure(paths.front(), "its file system cannot be flushed", std::error_code(result, std::generic_category())));
+  }
   std::atomic<std::size_t> next{0};
   std::vector<int> results(paths.size(), 0);
   auto const work = [&] {
-    for (std::size_t i = next++; i < paths.size(); i = next++) results[i] = flush(paths[i]);
+    for (std::size_t i = next++; i < paths.size(); i = next++) results[i] = flush(paths[i], fsync);
   };
   {
     std::vector<std::jthread> threads;
-    for (std::size_t i = 1; i < std::min(most_threads, paths.size()); ++i) threads.emplace_back(work);
+    try {
+      for (std::size_t i = 1; i < std::min(most_threads, paths.size()); ++i) threads.emplace_back(work);
+    } catch (std::system_error const&) { // no more threads: those that there are do the work
+    }
     work();
   }
   for (std::size_t i = 0; i < paths.size(); ++i) {

@@ -52,7 +52,13 @@ struct SourceRepository::Repository {
   GitLibrary library; // outlives the repository
   std::filesystem::path folder;
   GitRepository git;
+  // While together() runs: the view that new objects are staged in, and the names to keep afterwards.
+  GitRepository batch;
+  std::vector<std::pair<std::string, std::string>> batch_names;
   BlobDigests digests; // of the contents read so far
+
+  // Where objects are looked up.
+  git_repository* objects() const { return batch ? batch.get() : git.get(); }
 };
 
 // "FOLDER: WHAT: reason." as machine error where the system failed, as damage where stored objects are missing or wrong.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "src/ir/durable.h"
 #include "src/ir/git_objects.h"
@@ -83,24 +84,48 @@ Result<std::string> SourceRepository::commit(std::filesystem::path const& folder
   TIK_TRY(auto const files, read_source_folder(folder));
   if (files.empty())
     return input_error(fmt::format("{}: holds no file: a source tree needs at least its manifest.", folder.string()));
-  // New objects are staged, flushed together, and then moved into place: an object that is there is there completely.
+  return commit(files, parents, message);
+}
+
+Result<std::string> SourceRepository::commit(std::vector<SourceFile> const& files, std::vector<std::string> const& parents,
+                                             std::string const& message) {
+  std::string id;
+  auto const write = [&]() -> Result<void> {
+    TIK_TRY(auto const written, write_commit(repository_->batch.get(), repository_->folder, files, parents, message));
+    id = hex(written);
+    return {};
+  };
+  TIK_CHECK(repository_->batch ? write() : together(write));
+  return id;
+}
+
+// New objects are staged, flushed at once, and then moved into place: an object that is there is there completely.
+Result<void> SourceRepository::together(std::function<Result<void>()> const& commits) {
   auto const staging = repository_->folder / "staging";
   std::error_code error;
   std::filesystem::remove_all(staging, error); // what a crash left
   std::filesystem::create_directory(staging, error);
   if (error) return machine_error(fmt::format("{}: cannot be created: {}.", staging.string(), error.message()));
-  TIK_TRY(auto const view, staging_view(repository_->folder, staging));
-  TIK_TRY(auto const id, write_commit(view.get(), repository_->folder, files, parents, message));
+  TIK_TRY(repository_->batch, staging_view(repository_->folder, staging));
+  auto const result = commits();
+  repository_->batch.reset();
+  auto const names = std::exchange(repository_->batch_names, {});
+  if (!result) return result;
   TIK_CHECK(publish(staging, repository_->folder / "objects"));
   git_odb* odb = nullptr;
   if (git_repository_odb(&odb, repository_->git.get()) == 0) git_odb_refresh(odb);
   git_odb_free(odb);
-  return hex(id);
+  for (auto const& [name, commit] : names) TIK_CHECK(keep(name, commit));
+  return {};
 }
 
 Result<void> SourceRepository::keep(std::string const& name, std::string const& commit) {
   auto* git = repository_->git.get();
-  TIK_TRY(auto const found, find_commit(git, repository_->folder, commit));
+  TIK_TRY(auto const found, find_commit(repository_->objects(), repository_->folder, commit));
+  if (repository_->batch) {
+    repository_->batch_names.emplace_back(name, commit);
+    return {};
+  }
   auto const reference_name = "refs/tik/" + name;
   // Not flushed: the flush of the record that follows carries it, and the record is the truth.
   git_reference* reference = nullptr;
@@ -121,40 +146,42 @@ Result<std::string> SourceRepository::kept(std::string const& name) const {
 }
 
 bool SourceRepository::contains(std::string const& commit) const {
-  return find_commit(repository_->git.get(), repository_->folder, commit).has_value();
+  return find_commit(repository_->objects(), repository_->folder, commit).has_value();
 }
 
 Result<void> SourceRepository::check_out(std::string const& commit, std::filesystem::path const& folder) const {
-  auto* git = repository_->git.get();
+  TIK_TRY(auto const tree_files, files(commit));
+  return write_source_folder(folder, tree_files);
+}
+
+Result<std::vector<SourceFile>> SourceRepository::files(std::string const& commit) const {
+  auto* git = repository_->objects();
   TIK_TRY(auto const tree, find_tree(git, repository_->folder, commit));
-  TIK_TRY(auto const files, read_tree(git, repository_->folder, tree.get()));
-  return write_source_folder(folder, files);
+  return read_tree(git, repository_->folder, tree.get());
 }
 
 Result<std::vector<std::string>> SourceRepository::list(std::string const& commit) const {
-  auto* git = repository_->git.get();
+  auto* git = repository_->objects();
   TIK_TRY(auto const tree, find_tree(git, repository_->folder, commit));
   return tree_names(git, repository_->folder, tree.get());
 }
 
 Result<std::string> SourceRepository::read(std::string const& commit, std::string const& file) const {
-  auto* git = repository_->git.get();
-  TIK_TRY(auto const tree, find_tree(git, repository_->folder, commit));
-  TIK_TRY(auto files, read_tree(git, repository_->folder, tree.get()));
+  TIK_TRY(auto tree_files, files(commit));
   auto const found =
-      std::find_if(files.begin(), files.end(), [&](SourceFile const& candidate) { return candidate.name == file; });
-  if (found != files.end()) return std::move(found->content);
+      std::find_if(tree_files.begin(), tree_files.end(), [&](SourceFile const& candidate) { return candidate.name == file; });
+  if (found != tree_files.end()) return std::move(found->content);
   return input_error(fmt::format("'{}' is not in commit {}: list its files first.", file, commit));
 }
 
 Result<std::vector<SourceDigest>> SourceRepository::digests(std::string const& commit) const {
-  auto* git = repository_->git.get();
+  auto* git = repository_->objects();
   TIK_TRY(auto const tree, find_tree(git, repository_->folder, commit));
   return tree_digests(git, repository_->folder, tree.get(), repository_->digests);
 }
 
 Result<std::vector<std::string>> SourceRepository::parents(std::string const& commit) const {
-  TIK_TRY(auto const found, find_commit(repository_->git.get(), repository_->folder, commit));
+  TIK_TRY(auto const found, find_commit(repository_->objects(), repository_->folder, commit));
   std::vector<std::string> parents;
   for (unsigned i = 0; i < git_commit_parentcount(found.get()); ++i)
     parents.push_back(hex(*git_commit_parent_id(found.get(), i)));

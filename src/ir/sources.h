@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -38,6 +39,12 @@ class SourceRepository {
   // Commits the content of `folder` (regular files and folders only: a symbolic link, a device or a file name that is not UTF-8 is an input
   // error that names it). Objects are durable (fsync) when this returns. The commit is kept alive by keep().
   Result<std::string> commit(std::filesystem::path const& folder, std::vector<std::string> const& parents, std::string const& message);
+  // The same for files in memory.
+  Result<std::string> commit(std::vector<SourceFile> const& files, std::vector<std::string> const& parents,
+                             std::string const& message);
+  // Makes all commits inside of `commits` durable at once, when this returns; on its error none of them is kept. For histories
+  // that are written at once. Names that keep() was given are written after the objects.
+  Result<void> together(std::function<Result<void>()> const& commits);
   // Points refs/tik/NAME at the commit ("I7"), so that git's garbage collection keeps it and people find it by its id. Called before the
   // record is written; a name that a crash left behind on a commit without record moves to the new one.
   Result<void> keep(std::string const& name, std::string const& commit);
@@ -50,6 +57,8 @@ class SourceRepository {
   Result<Difference> diff_folder(std::string const& from, std::filesystem::path const& folder) const;
   // Three-way merge of two commits over their merge base, written into `folder`.
   Result<MergeOutcome> merge(std::string const& ours, std::string const& theirs, std::filesystem::path const& folder) const;
+  // All files of a commit, sorted by name.
+  Result<std::vector<SourceFile>> files(std::string const& commit) const;
   // File names and one file's content at a commit.
   Result<std::vector<std::string>> list(std::string const& commit) const;
   Result<std::string> read(std::string const& commit, std::string const& file) const;

@@ -94,7 +94,7 @@ Result<std::vector<std::string>> conflicting_files(git_index* index, std::filesy
 } // namespace
 
 Result<Difference> SourceRepository::diff(std::string const& from, std::string const& to) const {
-  auto* git = repository_->git.get();
+  auto* git = repository_->objects();
   TIK_TRY(auto const from_tree, find_tree(git, repository_->folder, from));
   TIK_TRY(auto const to_tree, find_tree(git, repository_->folder, to));
   return compare(git, repository_->folder, from_tree.get(), to_tree.get());

@@ -124,7 +124,9 @@ Result<std::int64_t> Store::replay(
     std::function<void(std::int64_t sequence, std::string_view created_at, Event const&)> const& visit) const {
   auto const& connection = database_->connection;
   return guarded(connection.file(), [&]() -> Result<std::int64_t> {
-    SQLite::Transaction snapshot(connection.database()); // all tables as of one moment; rolled back, since it only reads
+    // All tables as of one moment; rolled back, since it only reads.
+    std::optional<SQLite::Transaction> snapshot;
+    if (!connection.in_transaction()) snapshot.emplace(connection.database());
     auto const last = connection.cell("SELECT max(sequence) FROM record").value_or(0);
     auto const damaged = [&](std::int64_t sequence) {
       return damage_error(fmt::format("{}: the record with sequence number {} is missing from its table: run `tik verify`.",

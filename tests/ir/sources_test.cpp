@@ -148,6 +148,27 @@ TEST_F(SourcesTest, DigestsHashLikeTheFolder) {
             hash_source_digests(value(repository.digests(commit({{"a", "x"}})))));
 }
 
+TEST_F(SourcesTest, CommitsTogetherAreAllThereOrNoneIs) {
+  auto const root = commit(simple);
+  std::string first, second;
+  value(repository.together([&]() -> Result<void> {
+    first = commit({{"a", "1\n"}}, {root});
+    second = commit({{"a", "2\n"}}, {first});
+    value(repository.keep("I2", second));
+    EXPECT_EQ(value(repository.diff(first, second)).files.size(), 1u);
+    return {};
+  }));
+  EXPECT_EQ(value(repository.kept("I2")), second);
+  EXPECT_EQ(checked_out(first), (Files{{"a", "1\n"}}));
+  std::string dropped;
+  EXPECT_FALSE(repository.together([&]() -> Result<void> {
+    dropped = commit({{"a", "3\n"}}, {root});
+    return input_error("changed my mind");
+  }));
+  EXPECT_FALSE(repository.contains(dropped));
+  EXPECT_TRUE(repository.contains(commit({{"a", "4\n"}}, {second})));
+}
+
 TEST_F(SourcesTest, UnknownCommitsAreNamed) {
   EXPECT_FALSE(repository.contains(std::string(40, 'a')));
   EXPECT_FALSE(repository.contains("I7"));
