@@ -241,6 +241,7 @@ def parse():
     parser.add_argument("--svg", type=pathlib.Path, help="draw the figures here")
     parser.add_argument("--quick", action="store_true", help="the paper's head shape alone")
     parser.add_argument("--commit", default=commit(), help="the commit the library was built from")
+    parser.add_argument("--command", default=" ".join(sys.argv), help="what to record as the command that repeats the run")
     return parser.parse_args()
 
 
@@ -276,7 +277,7 @@ def main():
         print(f"{name}: {figure if isinstance(figure, str) else round(figure, 3)}")
     print(f"took {time.time() - started:.0f} s")
     if options.json:
-        head = {"commit": options.commit, "command": " ".join(sys.argv), "machine": machine, "matrix_operations_per_second": matrix,
+        head = {"commit": options.commit, "command": options.command, "machine": machine, "matrix_operations_per_second": matrix,
                 "method": __doc__.strip().split("\n\n")[-1].replace("\n", " "), "rounds": ROUNDS,
                 "published_source": grid.PUBLISHED_SOURCE, "goals": figures}
         options.json.parent.mkdir(parents=True, exist_ok=True)
