@@ -154,12 +154,16 @@ Step set_limits(ChildPlan const& plan) {
   bool set = set_limit(RLIMIT_CORE, 0) && set_limit(RLIMIT_NOFILE, 256);
   if (plan.cpu_seconds > 0) set = set && set_limit(RLIMIT_CPU, static_cast<rlim_t>(std::ceil(plan.cpu_seconds)));
   if (plan.file_mb > 0) set = set && set_limit(RLIMIT_FSIZE, static_cast<rlim_t>(plan.file_mb) << 20);
-  if (plan.memory_mb) set = set && set_limit(RLIMIT_AS, static_cast<rlim_t>(*plan.memory_mb) << 20);
   // Without a user or a namespace of its own the count would include every other process of the caller.
   bool const counted_apart = plan.layers.separate_user || plan.layers.user_namespace;
   if (plan.processes > 0 && counted_apart) set = set && set_limit(RLIMIT_NPROC, static_cast<rlim_t>(plan.processes));
   if (!set) return step_failed("setting the resource limits");
   return {};
+}
+
+Step limit_memory(ChildPlan const& plan) {
+  if (!plan.memory_mb || set_limit(RLIMIT_AS, static_cast<rlim_t>(*plan.memory_mb) << 20)) return {};
+  return step_failed("setting the memory limit");
 }
 
 Step drop_privileges(ChildPlan const& plan) {

@@ -27,8 +27,12 @@ Step enter_file_system(ChildPlan const& plan);
 // A /proc of the new process namespace; its absence is no failure.
 void mount_process_files();
 
-// Resource limits; the last thing before the process is handed over, because they bind the caller too.
+// Resource limits except that on memory.
 Step set_limits(ChildPlan const& plan);
+
+// The limit on memory: the last thing before the process is handed over. A launcher with a sanitizer has reserved more already
+// and cannot allocate any more from here on.
+Step limit_memory(ChildPlan const& plan);
 
 // Gives up every privilege, for good: user id, groups, capabilities, and the gaining of new ones.
 Step drop_privileges(ChildPlan const& plan);

@@ -73,6 +73,7 @@ std::vector<char*> pointers(std::vector<std::string>& values) {
   if (plan.command.empty()) {
     close(plan_descriptor);
     close(stop_descriptor);
+    if (Step const limited = limit_memory(plan); !limited) give_up(limited.error());
     close(status_descriptor);
     _exit(serve_requests());
   }
@@ -82,6 +83,7 @@ std::vector<char*> pointers(std::vector<std::string>& values) {
   for (std::string const& entry : plan.environment) {
     if (entry.starts_with("PATH=")) setenv("PATH", entry.c_str() + 5, 1);
   }
+  if (Step const limited = limit_memory(plan); !limited) give_up(limited.error());
   execvpe(arguments[0], arguments.data(), environment.data());
   give_up({"starting " + plan.command[0], errno});
 }

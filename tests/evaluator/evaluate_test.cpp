@@ -219,6 +219,9 @@ TEST_F(Evaluate, ACallThatSleepsFails) {
                  "system call that is not allowed");
 }
 TEST_F(Evaluate, MemoryIsLimited) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a program with a sanitizer does not limit the address space of its workers";
+#endif
   expect_failure({.declarations = "#include <stdlib.h>\n#include <string.h>",
                   .before = "for (;;) { void* p = malloc(1 << 20); if (p == nullptr) abort(); memset(p, 1, 1 << 20); }"},
                  "consistency", "The worker");
