@@ -25,7 +25,8 @@ Result<ir::SearchIdentity> read_identity(Json const& json, std::string const& pl
   identity.seal = fields.text("seal");
   identity.checks_version = fields.text("checks_version");
   identity.created_at = fields.text("created_at");
-  for (auto const& [workload, latency] : fields.object("baseline_us").items()) {
+  Json const baselines = fields.object("baseline_us");
+  for (auto const& [workload, latency] : baselines.items()) {
     if (latency.is_number())
       identity.baseline_us[workload] = latency.get<double>();
     else

@@ -1,0 +1,184 @@
+// Bad input: one sentence with place and remedy, exit code 2, nothing changed.
+#include <gmock/gmock.h>
+
+#include "src/search/search.h"
+#include "tests/cli/golden.h"
+#include "tests/cli/sample_search.h"
+
+namespace tik::cli::test {
+namespace {
+
+class BadInput : public testing::Test {
+ protected:
+  // Runs a command that must be refused and must leave the search as it was.
+  void expect_refused(std::vector<std::string> const& command, std::vector<std::string> const& words) {
+    auto const files = content_of(search_);
+    std::string const records = records_of(search_);
+    expect_bad_input(tik(command, {{"TIK_DIR", search_}}), words);
+    EXPECT_EQ(content_of(search_), files);
+    EXPECT_EQ(records_of(search_), records);
+  }
+
+  TemporaryFolder folder_;
+  std::string search_ = folder_ / "search";
+  SampleSearch sample_{search_};
+};
+
+TEST_F(BadInput, FolderWithoutASearch) {
+  for (std::string const command : {"status", "log", "best", "report", "run", "verify"})
+    expect_bad_input(tik({command, folder_ / "nothing"}), {folder_ / "nothing", "tik new"});
+}
+
+TEST_F(BadInput, SpecificationThatIsNotThere) {
+  expect_bad_input(tik({"new", folder_ / "fresh", "--spec", folder_ / "none.toml"}), {"none.toml"});
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "fresh"));
+}
+
+TEST_F(BadInput, SpecificationThatIsMalformed) {
+  spill(folder_ / "spec.toml", "schema = 1\nname = [\n");
+  expect_bad_input(tik({"new", folder_ / "fresh", "--spec", folder_ / "spec.toml"}), {"spec.toml:"});
+  spill(folder_ / "spec.toml", replaced(sample_specification(), "tokens = 256", "token = 256"));
+  expect_bad_input(tik({"new", folder_ / "fresh", "--spec", folder_ / "spec.toml"}), {"spec.toml:", "token", "tokens"});
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "fresh"));
+}
+
+TEST_F(BadInput, RootThatIsNotThereOrHasNoManifest) {
+  spill(folder_ / "spec.toml", sample_specification());
+  expect_bad_input(tik({"new", folder_ / "fresh", "--spec", folder_ / "spec.toml"}), {"root"});
+  expect_bad_input(tik({"new", folder_ / "fresh", "--spec", folder_ / "spec.toml", "--root", folder_ / "none"}), {"none"});
+  std::filesystem::create_directories(folder_ / "empty");
+  expect_bad_input(tik({"new", folder_ / "fresh", "--spec", folder_ / "spec.toml", "--root", folder_ / "empty"}),
+                   {"implementation.toml"});
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "fresh"));
+}
+
+TEST_F(BadInput, NewSearchWhereSomethingIs) {
+  spill(folder_ / "spec.toml", sample_specification());
+  expect_refused({"new", search_, "--spec", folder_ / "spec.toml", "--root", folder_ / "empty"}, {search_});
+}
+
+TEST_F(BadInput, SpecificationThatChangedAfterItWasSealed) {
+  spill(search_ + "/spec.toml", sample_specification() + "# faster\n");
+  expect_refused({"run", search_}, {"spec.toml", "sealed"});
+  expect_refused({"status"}, {"spec.toml", "sealed"});
+}
+
+TEST_F(BadInput, SecondRunOnTheSameSearch) {
+  auto const first = search::Search::open(search_, search::Search::Mode::write);
+  ASSERT_TRUE(first.has_value()) << first.error().message;
+  expect_bad_input(tik({"run", search_}), {std::to_string(getpid())});
+  EXPECT_EQ(tik({"status", search_}).exit_code, 0);
+}
+
+TEST_F(BadInput, UnknownAgent) { expect_refused({"run", search_, "--agent", "oracle"}, {"oracle", "builtin"}); }
+
+TEST_F(BadInput, IdsThatAreNone) {
+  expect_refused({"show", "X7"}, {"X7", "I7"});
+  expect_refused({"show", "I"}, {"I"});
+  expect_refused({"show", "I-1"}, {"I-1"});
+  expect_refused({"diff", "U1", "I1"}, {"U1"});
+  expect_refused({"decide", "I1", "--status", "continue", "--interpretation", "a", "--reason", "b"}, {"I1"});
+}
+
+TEST_F(BadInput, RecordsThatAreNotThere) {
+  expect_refused({"show", "I99"}, {"I99", "I5"});
+  expect_refused({"show", "O99"}, {"O99"});
+  expect_refused({"show", "A99"}, {"A99"});
+  expect_refused({"show", "U99"}, {"U99"});
+  expect_refused({"show", "L99"}, {"L99"});
+  expect_refused({"diff", "I0", "I99"}, {"I99"});
+  expect_refused({"audit", "I99"}, {"I99"});
+  expect_refused({"decide", "U99", "--status", "continue", "--interpretation", "a", "--reason", "b"}, {"U99"});
+  expect_refused({"opportunity", "withdraw", "O99", "--reason", "a"}, {"O99"});
+}
+
+TEST_F(BadInput, OpportunityAgainstTheRules) {
+  std::vector<std::string> const add = {"opportunity", "add", "--mechanism", "faster"};
+  auto const with = [&](std::vector<std::string> const& more) {
+    std::vector<std::string> command = add;
+    command.insert(command.end(), more.begin(), more.end());
+    return command;
+  };
+  expect_refused(with({"--workload", "full-256", "--evidence", "U1", "--for", "I3"}), {"I3"});
+  expect_refused(with({"--workload", "full-999", "--evidence", "U1", "--for", "I0"}), {"full-999"});
+  expect_refused(with({"--workload", "full-256", "--evidence", "U99", "--for", "I0"}), {"U99"});
+  expect_refused(with({"--entry-point", "sideways", "--evidence", "U1", "--for", "I0"}), {"sideways"});
+  expect_refused(with({"--kind", "wish", "--workload", "full-256", "--evidence", "U1", "--for", "I0"}), {"wish"});
+  expect_refused({"opportunity", "withdraw", "O1", "--reason", "done"}, {"O1"});
+}
+
+TEST_F(BadInput, ActionFromParentsThatMayNotBe) {
+  expect_refused({"act", "begin", "O6", "--parent", "I3", "--folder", folder_ / "edit"}, {"I3"});
+  expect_refused({"act", "begin", "O6", "--parent", "I4", "--folder", folder_ / "edit"}, {"I4", "reactivate"});
+  expect_refused({"act", "begin", "O6", "--parent", "I0", "--folder", folder_ / "edit"}, {"O6"});
+  expect_refused({"act", "begin", "O1", "--parent", "I0", "--folder", folder_ / "edit"}, {"O1"});
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "edit"));
+}
+
+TEST_F(BadInput, ActionWithoutAChangeOrWithoutWords) {
+  ASSERT_EQ(tik({"act", "begin", "O6", "--parent", "I5", "--folder", folder_ / "edit", "-C", search_}).exit_code, 0);
+  std::string const words = slurp(folder_ / "edit/action.toml");
+  expect_refused({"act", "submit", folder_ / "edit"}, {"action.toml:", "scope"});
+  std::string filled = replaced(words, "scope = \"\"", "scope = \"the K tile\"");
+  filled = replaced(filled, "expected_effect = \"\"", "expected_effect = \"fewer stalls\"");
+  filled = replaced(filled, "contradiction = \"\"", "contradiction = \"full-256 is not faster\"");
+  spill(folder_ / "edit/action.toml", filled);
+  auto const before = content_of(search_ + "/sources.git/refs");
+  expect_bad_input(tik({"act", "submit", folder_ / "edit", "-C", search_}), {"chang"});
+  EXPECT_EQ(content_of(search_ + "/sources.git/refs"), before);
+  EXPECT_EQ(json_of(tik({"status", search_, "--json"}))["audits"], 5);
+}
+
+TEST_F(BadInput, ActionFileWithAKeyThatIsNone) {
+  ASSERT_EQ(tik({"act", "begin", "O6", "--parent", "I5", "--folder", folder_ / "edit", "-C", search_}).exit_code, 0);
+  spill(folder_ / "edit/action.toml", "scop = \"x\"\n" + slurp(folder_ / "edit/action.toml"));
+  expect_refused({"act", "submit", folder_ / "edit"}, {"action.toml:1", "scop", "scope"});
+  expect_refused({"act", "submit", folder_ / "nowhere"}, {"nowhere"});
+}
+
+TEST_F(BadInput, DecisionAgainstTheRules) {
+  auto const decide = [&](std::string const& audit, std::string const& implementation, std::string const& status) {
+    return std::vector<std::string>{
+        "decide", audit, "--implementation", implementation, "--status", status, "--interpretation", "a", "--reason", "b"};
+  };
+  expect_refused(decide("U4", "I3", "continue"), {"I3"});
+  expect_refused(decide("U6", "I5", "reactivate"), {"I5"});
+  expect_refused(decide("U6", "I5", "pause"), {"pause"});
+  expect_refused({"decide", "U6", "--status", "continue"}, {"--interpretation"});
+  spill(folder_ / "decisions.toml", "[[decisions]]\nimplementation = \"I5\"\nstatus = \"pause\"\n");
+  expect_refused({"decide", "U6", "--file", folder_ / "decisions.toml"}, {"decisions.toml:"});
+}
+
+TEST_F(BadInput, NothingWaitsForAnAudit) { expect_refused({"audit"}, {"waits"}); }
+
+TEST_F(BadInput, EvaluationOfWhatIsNotThere) {
+  spill(folder_ / "spec.toml", sample_specification());
+  expect_bad_input(tik({"evaluate", folder_ / "none.toml", folder_.path().string()}), {"none.toml"});
+  expect_bad_input(tik({"evaluate", folder_ / "spec.toml", folder_ / "none"}), {"none", "implementation.toml"});
+  expect_bad_input(tik({"evaluate", folder_ / "spec.toml", folder_.path().string(), "--incumbent", folder_ / "none"}),
+                   {"none"});
+}
+
+TEST_F(BadInput, ImportOfWhatIsNoExport) {
+  expect_bad_input(tik({"import", folder_ / "none", folder_ / "fresh"}), {"none"});
+  spill(folder_ / "export/records.jsonl", "{}\n");
+  expect_bad_input(tik({"import", folder_ / "export", folder_ / "fresh"}), {"records.jsonl"});
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "fresh"));
+}
+
+TEST_F(BadInput, DamageIsToldApartFromBadInput) {
+  spill(search_ + "/search.db", std::string(8192, 'x'));
+  Outcome const outcome = tik({"status", search_});
+  EXPECT_EQ(outcome.exit_code, 4) << outcome.err;
+  EXPECT_THAT(outcome.err, testing::StartsWith("tik: "));
+}
+
+TEST_F(BadInput, OutputThatCannotBeWrittenIsTheMachinesFault) {
+  std::string const command =
+      std::string("'") + TIK_BINARY + "' status '" + search_ + "' > /dev/full 2> '" + folder_ / "err" + "'";
+  EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 3);
+  EXPECT_THAT(slurp(folder_ / "err"), testing::HasSubstr("cannot be written"));
+}
+
+} // namespace
+} // namespace tik::cli::test
