@@ -13,23 +13,28 @@ evaluator::Evidence const* find(evaluator::Report const& report, std::string_vie
   return found == report.evidence.end() ? nullptr : &*found;
 }
 
-// The number at a key; 0 where it is absent, as counts of things that did not occur are.
+// A member of what an evaluator wrote; null where there is none.
+evaluator::Json member(evaluator::Json const& object, char const* key) {
+  return object.is_object() && object.contains(key) ? object.at(key) : evaluator::Json();
+}
+
+// A count; 0 where it is absent, as counts of things that did not occur are.
 double number(evaluator::Json const& object, char const* key) {
-  auto const found = object.find(key);
-  return found != object.end() && found->is_number() ? found->get<double>() : 0;
+  evaluator::Json const value = member(object, key);
+  return value.is_number() ? value.get<double>() : 0;
 }
 
 std::string text(evaluator::Json const& object, char const* key) {
-  auto const found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+  evaluator::Json const value = member(object, key);
+  return value.is_string() ? value.get<std::string>() : "";
 }
 
 void read_remarks(evaluator::Json const& data, Symptoms& symptoms) {
   double const missed = number(data, "missed"), loops = missed + number(data, "vectorized");
   if (loops == 0) return;
   std::string note = fmt::format("the compiler left {:.0f} of {:.0f} loops scalar", missed, loops);
-  for (evaluator::Json const& loop : data.value("loops", evaluator::Json::array())) {
-    if (!loop.is_object() || text(loop, "reason").empty()) continue;
+  for (evaluator::Json const& loop : member(data, "loops")) {
+    if (text(loop, "reason").empty()) continue;
     note += fmt::format(", {}:{:.0f} for: {}", text(loop, "file"), number(loop, "line"), text(loop, "reason"));
     break;
   }
@@ -44,8 +49,8 @@ struct Instructions {
 
 Instructions add_up(evaluator::Json const& data) {
   Instructions sum;
-  for (evaluator::Json const& entry : data.value("entry_points", evaluator::Json::array())) {
-    evaluator::Json const classes = entry.value("classes", evaluator::Json::object());
+  for (evaluator::Json const& entry : member(data, "entry_points")) {
+    evaluator::Json const classes = member(entry, "classes");
     for (auto const& [name, count] : classes.items()) {
       if (!count.is_number()) continue;
       if (name.starts_with("scalar_float_")) sum.scalar += count.get<double>();
@@ -53,7 +58,7 @@ Instructions add_up(evaluator::Json const& data) {
     }
     sum.loads += number(classes, "loads");
     sum.stores += number(classes, "stores");
-    evaluator::Json const calls = entry.value("external_calls", evaluator::Json::object());
+    evaluator::Json const calls = member(entry, "external_calls");
     for (auto const& [name, count] : calls.items())
       if (count.is_number()) sum.calls[name] += count.get<double>();
   }

@@ -149,7 +149,23 @@ class Manager {
       return fmt::format("The outcome of {} on {} is on record already.", words(moves), to_string(base.id));
     if (!best_ || best_->id == base.id || !knowledge_.is_ancestor(base.id, *best_)) return std::nullopt;
     if (view_.state.steps < opening_steps && base.parents.empty()) return std::nullopt;
+    if (opportunity.implementations.size() == 1 && made_apart(*best_, moves.front())) return std::nullopt;
     return fmt::format("{} has come further on the same line; what is left of the idea is judged on it.", to_string(best_->id));
+  }
+
+  // Whether a move is still to be made on the parent of `trial` instead: the parent was made for both moves, and they touch
+  // different entry points, so each is audited alone and the two branches are merged.
+  bool made_apart(Trial const& trial, Move const& move) const {
+    if (trial.parents.size() != 1 || !active_.contains(trial.parents.front())) return false;
+    Trial const& parent = knowledge_.trial(trial.parents.front());
+    if (parent.moves.empty() || !is_pending({parent.id, std::nullopt, {move}})) return false;
+    bool const meant = std::any_of(parent.moves.begin(), parent.moves.end(),
+                                   [&](Move const& last) { return leads_to(knowledge_.manifest(), last, move); });
+    std::vector<spec::EntryPoint> const touched = touched_entry_points(knowledge_, trial.moves),
+                                        own = touched_entry_points(knowledge_, {move});
+    return meant && std::none_of(own.begin(), own.end(), [&](spec::EntryPoint entry_point) {
+             return std::find(touched.begin(), touched.end(), entry_point) != touched.end();
+           });
   }
 
   // Frontier means an immediate follow-up; what has none left is archived.

@@ -1,1 +1,1 @@
-set(ROOM_LIBRARIES tik_search)
+set(ROOM_LIBRARIES tik_agent) # whole searches need an agent
