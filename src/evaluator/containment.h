@@ -30,8 +30,8 @@ void mount_process_files();
 // Resource limits except that on memory.
 Step set_limits(ChildPlan const& plan);
 
-// The limit on memory: the last thing before the process is handed over. A launcher with a sanitizer has reserved more already
-// and cannot allocate any more from here on.
+// The limit on memory: as late as can be, because a launcher with a sanitizer has reserved more already and cannot allocate any
+// more from here on.
 Step limit_memory(ChildPlan const& plan);
 
 // Gives up every privilege, for good: user id, groups, capabilities, and the gaining of new ones.

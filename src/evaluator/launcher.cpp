@@ -56,6 +56,8 @@ Step prepare_target(ChildPlan const& plan) {
   // Changing the user clears the wish to die with the parent, so it is made after it.
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return step_failed("tying the process to its parent");
   TIK_CHECK(set_limits(plan));
+  // The filter of a worker leaves no way to set a limit; a command gets this one just before it starts.
+  if (plan.command.empty()) TIK_CHECK(limit_memory(plan));
   if (plan.layers.system_call_filter) TIK_CHECK(filter_system_calls(plan.filter));
   return {};
 }
@@ -73,7 +75,6 @@ std::vector<char*> pointers(std::vector<std::string>& values) {
   if (plan.command.empty()) {
     close(plan_descriptor);
     close(stop_descriptor);
-    if (Step const limited = limit_memory(plan); !limited) give_up(limited.error());
     close(status_descriptor);
     _exit(serve_requests());
   }
