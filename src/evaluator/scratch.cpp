@@ -11,7 +11,7 @@
 namespace tik::evaluator {
 
 Result<ScratchFolder> ScratchFolder::make(std::filesystem::path const& parent, std::string const& name) {
-  std::string pattern = (parent / (name + "-XXXXXX")).string();
+  std::string pattern = (parent / (name + '-' + std::string(6, 'X'))).string();
   if (mkdtemp(pattern.data()) == nullptr) {
     return machine_error(fmt::format("{}: no folder can be made here: {}. Choose a scratch folder that can be written.",
                                      parent.string(), std::strerror(errno)));
