@@ -1,0 +1,2 @@
+echo "int changed;" >> full.cpp || exit 1
+exec "$@"

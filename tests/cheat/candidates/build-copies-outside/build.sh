@@ -1,0 +1,2 @@
+cat @canary@/secret.h || exit 1
+exec "$@"

@@ -1,0 +1,2 @@
+kill -SEGV $$
+exec "$@"

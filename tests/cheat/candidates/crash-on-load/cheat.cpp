@@ -1,0 +1,5 @@
+#include "wrap.h"
+
+__attribute__((constructor)) static void on_load() { __builtin_trap(); }
+
+tik_status call(Entry entry, tik_attention_args const* args) { return honest(entry, args); }

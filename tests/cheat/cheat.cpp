@@ -1,0 +1,137 @@
+// Every hostile candidate of tests/cheat/candidates/ before the evaluator: a table of outcomes, and how many were contained.
+//   cheat [NAME]...               all, or those named
+//   cheat trial NAME RESULT      one candidate in this process; the verdict is written to the file RESULT
+#include <fmt/format.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include <chrono>
+#include <cstdio>
+#include <map>
+#include <string_view>
+#include <thread>
+
+#include "src/base/files.h"
+#include "src/evaluator/evaluator.h"
+#include "src/evaluator/scratch.h"
+#include "tests/cheat/trial.h"
+#include "tests/evaluator/leftovers.h"
+
+namespace tik::cheat {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t trials_at_once = 2;
+constexpr double trial_seconds = 120; // more than the sum of all limits of a candidate that fails
+
+fs::path candidates_folder() { return fs::path(TIK_SOURCE_DIR) / "tests/cheat/candidates"; }
+fs::path root_folder() { return fs::path(TIK_SOURCE_DIR) / "operators/attention/cpu"; }
+
+int run_trial(std::string const& name, fs::path const& result) {
+  auto const verdict = [&]() -> Result<Verdict> {
+    TIK_TRY(Candidate const candidate, load_candidate(candidates_folder(), name));
+    return try_candidate(candidate, root_folder());
+  }();
+  if (!verdict) fmt::print(stderr, "{}: {}\n", name, verdict.error().message);
+  return verdict && write_file(result, to_json(*verdict).dump()) ? 0 : 1;
+}
+
+// Runs trials in processes of their own, some at a time.
+class Trials {
+ public:
+  explicit Trials(fs::path folder) : folder_(std::move(folder)) {}
+
+  std::map<std::string, Verdict> run(std::vector<std::string> const& names) {
+    std::map<std::string, Verdict> verdicts;
+    for (std::size_t next = 0; next < names.size() || !running_.empty();) {
+      while (next < names.size() && running_.size() < trials_at_once) start(names[next++]);
+      int status = 0;
+      pid_t const ended = waitpid(-1, &status, WNOHANG);
+      if (auto const trial = running_.find(ended); trial != running_.end()) {
+        verdicts[trial->second.name] = verdict(trial->second.name, status);
+        print(trial->second.name, verdicts[trial->second.name]);
+        running_.erase(trial);
+      } else {
+        stop_late();
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      }
+    }
+    return verdicts;
+  }
+
+  static void print(std::string const& name, Verdict const& verdict) {
+    constexpr std::size_t width = 110;
+    std::string const outcome = verdict.outcome.size() > width ? verdict.outcome.substr(0, width - 3) + "..." : verdict.outcome;
+    fmt::print("{:<28} {:<{}} {:6.1f}\n", name, outcome, width, verdict.seconds);
+    for (std::string const& finding : verdict.findings) fmt::print("    NOT CONTAINED: {}\n", finding);
+    std::fflush(stdout);
+  }
+
+ private:
+  struct Running {
+    std::string name;
+    Clock::time_point begin;
+  };
+
+  void start(std::string const& name) {
+    std::string program = "cheat", role = "trial", argument = name, result = (folder_ / name).string();
+    char* const arguments[] = {program.data(), role.data(), argument.data(), result.data(), nullptr};
+    pid_t process = -1;
+    if (posix_spawn(&process, "/proc/self/exe", nullptr, nullptr, arguments, environ) == 0) {
+      running_[process] = {name, Clock::now()};
+    } else {
+      fmt::print(stderr, "{}: its trial cannot be started.\n", name);
+    }
+  }
+
+  void stop_late() const {
+    for (auto const& [process, trial] : running_) {
+      if (std::chrono::duration<double>(Clock::now() - trial.begin).count() > trial_seconds) kill(process, SIGKILL);
+    }
+  }
+
+  Verdict verdict(std::string const& name, int status) const {
+    Result<std::string> const text = read_file(folder_ / name);
+    if (text && WIFEXITED(status) && WEXITSTATUS(status) == 0) return verdict_from_json(evaluator::Json::parse(*text));
+    std::string const end = WIFSIGNALED(status) ? fmt::format("was killed by signal {}", WTERMSIG(status)) : "failed";
+    return {"no verdict", false, {fmt::format("its trial {}", end)}, 0};
+  }
+
+  fs::path folder_;
+  std::map<pid_t, Running> running_;
+};
+
+int run_all(std::vector<std::string> names) {
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  if (names.empty()) {
+    auto all = candidate_names(candidates_folder());
+    if (!all) return fmt::print(stderr, "{}\n", all.error().message), 2;
+    names = std::move(*all);
+  }
+  auto const folder = evaluator::ScratchFolder::make(fs::temp_directory_path(), "cheat");
+  if (!folder) return fmt::print(stderr, "{}\n", folder.error().message), 3;
+  std::map<std::string, Verdict> const verdicts = Trials(folder->path()).run(names);
+  std::size_t contained = 0, verified = 0;
+  for (auto const& [name, verdict] : verdicts) {
+    contained += verdict.findings.empty() ? 1 : 0;
+    verified += verdict.verified ? 1 : 0;
+  }
+  std::vector<std::string> const left = evaluator::left_processes();
+  for (std::string const& process : left) fmt::print("    LEFT BEHIND: {}\n", process);
+  fmt::print("cheat-test: {} of {} contained, {} verified\n", contained, names.size(), verified);
+  return contained == names.size() && verified == 0 && left.empty() ? 0 : 1;
+}
+
+} // namespace
+} // namespace tik::cheat
+
+int main(int argc, char** argv) {
+  std::vector<std::string> const arguments(argv + 1, argv + argc);
+  if (!arguments.empty() && arguments[0] == "evaluator-worker") return tik::evaluator::worker_main(argc, argv);
+  if (arguments.size() == 3 && arguments[0] == "trial") return tik::cheat::run_trial(arguments[1], arguments[2]);
+  return tik::cheat::run_all(arguments);
+}

@@ -1,0 +1,202 @@
+#include "tests/cheat/trial.h"
+
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+
+#include "src/base/files.h"
+#include "src/evaluator/evaluator.h"
+#include "src/evaluator/scratch.h"
+#include "src/spec/specification.h"
+#include "tests/evaluator/candidates.h"
+#include "tests/evaluator/leftovers.h"
+
+namespace tik::cheat {
+namespace {
+
+namespace fs = std::filesystem;
+using evaluator::Outcome;
+using evaluator::Report;
+using evaluator::Stage;
+
+// Where somebody listens and nobody may come.
+class Listener {
+ public:
+  Listener() : socket_(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    bool const bound = bind(socket_, reinterpret_cast<sockaddr*>(&address), size) == 0 && listen(socket_, 8) == 0;
+    if (bound && getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size) == 0) port_ = ntohs(address.sin_port);
+  }
+  ~Listener() { close(socket_); }
+  Listener(Listener const&) = delete;
+  Listener& operator=(Listener const&) = delete;
+
+  int port() const { return port_; } // 0: this machine has no loopback
+  bool visited() const {
+    int const visitor = accept(socket_, nullptr, nullptr);
+    if (visitor >= 0) close(visitor);
+    return visitor >= 0;
+  }
+
+ private:
+  int socket_, port_ = 0;
+};
+
+// A folder that anybody may write, with a secret that anybody may read: only containment keeps a candidate from it.
+struct Canary {
+  fs::path folder;
+  std::string secret;
+};
+
+Result<Canary> make_canary(fs::path const& parent) {
+  std::random_device random;
+  Canary canary{parent / "canary", fmt::format("secret-{:08x}{:08x}", random(), random())};
+  fs::create_directory(canary.folder);
+  fs::permissions(parent, fs::perms(0755));
+  fs::permissions(canary.folder, fs::perms(0777));
+  TIK_CHECK(write_file(canary.folder / "secret.h", "// " + canary.secret + "\n"));
+  fs::permissions(canary.folder / "secret.h", fs::perms(0666));
+  return canary;
+}
+
+// Files outside the scratch folder that a candidate may have made: by its user, or by the name that candidates use.
+std::vector<std::string> stray_files() {
+  std::vector<std::string> strays;
+  for (char const* place : {"/tmp", "/var/tmp", "/dev/shm"}) {
+    std::error_code error;
+    for (fs::directory_entry const& entry : fs::directory_iterator(place, error)) {
+      struct stat found {};
+      if (lstat(entry.path().c_str(), &found) != 0) continue;
+      bool const named = entry.path().filename().string().starts_with("tik-cheat");
+      if (found.st_uid == evaluator::contained_user() || named) strays.push_back(entry.path().string());
+    }
+  }
+  return strays;
+}
+
+// Everything that must hold after an evaluation, whatever the candidate did.
+class Examination {
+ public:
+  Examination(Candidate const& candidate, Report const& report) : candidate_(candidate), report_(report) {}
+
+  void outcome() {
+    Stage const* const failed = failed_stage();
+    if (failed == nullptr) {
+      find("no stage failed");
+      return;
+    }
+    if (std::find(candidate_.stages.begin(), candidate_.stages.end(), failed->name) == candidate_.stages.end()) {
+      find(fmt::format("ended in {} instead of {}", failed->name, fmt::join(candidate_.stages, " or ")));
+    }
+    if (failed->message.find(candidate_.words) == std::string::npos) {
+      find(fmt::format("the message lacks {:?}", candidate_.words));
+    }
+    double const limit = failed->name == "build" ? candidate_.build_seconds : candidate_.run_seconds;
+    if (candidate_.hangs && failed->seconds > limit + 2) {
+      find(fmt::format("took {:.1f} s with a limit of {} s", failed->seconds, limit));
+    }
+    bool after = false;
+    for (Stage const& stage : report_.stages) {
+      if (after && stage.outcome != Outcome::skipped) find(fmt::format("{} was not skipped", stage.name));
+      after = after || &stage == failed;
+    }
+    if (!report_.workloads.empty()) find("it has latencies");
+  }
+
+  void report_reads_back() {
+    try {
+      auto const again = evaluator::report_from_json(evaluator::Json::parse(to_json(report_).dump()));
+      if (!again) find("its report does not read back: " + again.error().message);
+    } catch (evaluator::Json::exception const& error) {
+      find(std::string("its report is no JSON: ") + error.what());
+    }
+  }
+
+  void surroundings(Canary const& canary, Listener const& listener, fs::path const& scratch) {
+    if (to_json(report_).dump().find(canary.secret) != std::string::npos) find("it read a file outside its folder");
+    Result<std::string> const secret = read_file(canary.folder / "secret.h");
+    if (!secret || *secret != "// " + canary.secret + "\n") find("it changed a file outside its folder");
+    if (std::distance(fs::directory_iterator(canary.folder), fs::directory_iterator()) != 1) {
+      find("it wrote outside its folder");
+    }
+    if (listener.visited()) find("it reached the network");
+    if (!fs::is_empty(scratch)) find("something was left in the scratch folder");
+    for (std::string const& stray : stray_files()) find("it left " + stray);
+    for (std::string const& process : evaluator::left_processes()) find("it left the process " + process);
+  }
+
+  Stage const* failed_stage() const {
+    for (Stage const& stage : report_.stages) {
+      if (stage.outcome == Outcome::failed) return &stage;
+    }
+    return nullptr;
+  }
+  std::vector<std::string> const& findings() const { return findings_; }
+
+ private:
+  void find(std::string finding) { findings_.push_back(std::move(finding)); }
+
+  Candidate const& candidate_;
+  Report const& report_;
+  std::vector<std::string> findings_;
+};
+
+} // namespace
+
+Result<Verdict> try_candidate(Candidate const& candidate, fs::path const& root) {
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  TIK_TRY(auto const folder, evaluator::ScratchFolder::make(fs::temp_directory_path(), "hostile"));
+  TIK_TRY(Canary const canary, make_canary(folder.path()));
+  Listener const listener;
+  TIK_CHECK(write_candidate(candidate, root, {canary.folder, listener.port()}, folder.path() / "candidate"));
+  fs::path const scratch = folder.path() / "scratch";
+  fs::create_directory(scratch);
+  TIK_TRY(spec::Specification specification,
+          spec::parse_specification(evaluator::small_specification(candidate.run_seconds, candidate.build_seconds), "small"));
+  specification.measurement.rounds = specification.measurement.max_rounds = candidate.rounds;
+  auto const begin = std::chrono::steady_clock::now();
+  TIK_TRY(Report const report, evaluator::evaluate({.specification = specification,
+                                                    .seal = spec::seal(specification),
+                                                    .source = folder.path() / "candidate",
+                                                    .incumbent = std::nullopt,
+                                                    .incumbent_latency_us = {},
+                                                    .scratch = scratch,
+                                                    .build_cache = {},
+                                                    .progress = {},
+                                                    .cancel = nullptr}));
+  Verdict verdict;
+  verdict.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  verdict.verified = report.verified();
+  Examination examination(candidate, report);
+  examination.outcome();
+  examination.report_reads_back();
+  examination.surroundings(canary, listener, scratch);
+  verdict.findings = examination.findings();
+  if (verdict.verified) verdict.findings.emplace_back("it was VERIFIED");
+  Stage const* const failed = examination.failed_stage();
+  verdict.outcome = failed == nullptr ? "passed" : fmt::format("{}: {}", failed->name, failed->message);
+  return verdict;
+}
+
+evaluator::Json to_json(Verdict const& verdict) {
+  return {{"outcome", verdict.outcome},
+          {"verified", verdict.verified},
+          {"findings", verdict.findings},
+          {"seconds", verdict.seconds}};
+}
+
+Verdict verdict_from_json(evaluator::Json const& json) {
+  return {json.at("outcome"), json.at("verified"), json.at("findings"), json.at("seconds")};
+}
+
+} // namespace tik::cheat
