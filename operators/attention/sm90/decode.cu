@@ -90,7 +90,7 @@ cudaError_t launch(tik_attention_args const& args) {
   config.gridDim =
       Cluster == 1 ? dim3(static_cast<unsigned>(std::min<int64_t>(items, multiprocessors * Shape::blocks_per_multiprocessor)))
                    : dim3(Cluster * args.shape.kv_heads, grid.parts * grid.row_blocks, args.batch);
-  config.blockDim = dim3(decode_threads);
+  config.blockDim = dim3(Shape::threads);
   config.dynamicSmemBytes = shared_bytes;
   config.stream = static_cast<cudaStream_t>(args.stream);
   cudaLaunchAttribute attributes[2]{};
@@ -115,7 +115,10 @@ cudaError_t launch_cluster(tik_attention_args const& args, int cluster) {
 
 template <int HeadDim>
 cudaError_t launch_head_dim(tik_attention_args const& args, DecodeVariant const& variant) {
-  if (variant.cluster == 1) return variant.row_blocks == 2 ? launch<HeadDim, 1, 2, 7>(args) : launch<HeadDim, 1, 1, 4>(args);
+  if (variant.cluster == 1) {
+    if (variant.row_blocks == 2) return launch<HeadDim, 1, 2, 6>(args);
+    return variant.stages == 8 ? launch<HeadDim, 1, 1, 8>(args) : launch<HeadDim, 1, 1, 5>(args);
+  }
   if (variant.row_blocks == 2) return launch_cluster<HeadDim, 2, 4>(args, variant.cluster);
   if (variant.stages == 8) return launch_cluster<HeadDim, 1, 8>(args, variant.cluster);
   return launch_cluster<HeadDim, 1, 5>(args, variant.cluster);
@@ -135,8 +138,9 @@ DecodeGrid decode_grid(tik_attention_shape const& shape, tik_attention_limits co
 DecodeVariant choose_decode(tik_attention_shape const& shape, tik_attention_limits const& limits, int batch) {
   DecodeGrid const grid = decode_grid(shape, limits);
   int64_t const items = int64_t{batch} * shape.kv_heads * grid.row_blocks * grid.parts;
-  // Measured on an H200: clusters that all run at once with one block a multiprocessor (15 of 8, 30 of 4, 66 of 2), then two.
-  int cluster = items <= 15 ? 8 : items <= 30 ? 4 : 2;
+  // Measured on an H200. Few items: clusters that all run at once with one block a multiprocessor (15 of 8, 30 of 4, 66 of 2),
+  // then with two. Many: blocks alone, one a multiprocessor, which walk over them.
+  int cluster = items <= 15 ? 8 : items <= 30 ? 4 : items <= multiprocessors || batch > largest_walked_batch ? 2 : 1;
   cluster = std::min(cluster, shape.head_dim / 16);
   return {cluster, grid.block_rows / 8, items * cluster <= multiprocessors ? 8 : 5};
 }

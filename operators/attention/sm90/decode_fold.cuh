@@ -55,6 +55,11 @@ __device__ __forceinline__ void write_part(float const (&output)[Shape::row_bloc
   }
 }
 
+// The number of an item without its part, in the workspace.
+__device__ __forceinline__ int64_t workspace_item(DecodeParams const& params, Item const& item) {
+  return (static_cast<int64_t>(item.sequence) * params.kv_heads + item.head) * params.row_blocks + item.row_block;
+}
+
 // The partial states of one item's parts in the workspace.
 template <class Shape>
 class Partials {
@@ -77,25 +82,26 @@ class Partials {
   float2* state_;
 };
 
-// Counts this block's arrival; true in all consumer threads of the block that arrives last, which may read what the others
-// wrote. Leaves the counter at zero.
-__device__ __forceinline__ bool arrive_last(uint32_t* arrivals, int expected, uint32_t& shared_result) {
-  named_barrier(consumers_barrier, consumer_threads);
-  if (threadIdx.x == 0) {
+// Counts this block's arrival; true in all of `threads` threads, the first of which has `thread` 0, of the block that arrives
+// last, which may read what the others wrote. Leaves the counter at zero. `barrier` is for those threads alone.
+__device__ __forceinline__ bool arrive_last(uint32_t* arrivals, int expected, uint32_t& shared_result, int thread, int threads,
+                                            NamedBarrier barrier) {
+  if (thread == 0) {
     bool const last = count_arrival(arrivals) == static_cast<uint32_t>(expected - 1);
     if (last) *arrivals = 0;
     shared_result = last;
   }
-  named_barrier(consumers_barrier, consumer_threads);
+  named_barrier(barrier, threads);
   return shared_result;
 }
 
 // Folds all parts of the block's columns in order and writes the result: the work of the block that arrived last.
 template <class Shape>
-__device__ __forceinline__ void fold_parts(DecodeParams const& params, Item const& item, Partials<Shape> const& partials) {
+__device__ __forceinline__ void fold_parts(DecodeParams const& params, Item const& item, Partials<Shape> const& partials,
+                                           int thread, int threads) {
   constexpr int pairs = Shape::columns / 2;
   constexpr int ahead = 8; // parts read before the first is folded
-  for (int index = threadIdx.x; index < item.rows * pairs; index += consumer_threads) {
+  for (int index = thread; index < item.rows * pairs; index += threads) {
     int const row = index / pairs;
     int const column = item.rank * Shape::columns + index % pairs * 2;
     int const parts = (keys_seen(params, item, row) + part_keys - 1) / part_keys;

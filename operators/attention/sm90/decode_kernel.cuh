@@ -45,14 +45,10 @@ class Consumer {
   __device__ __forceinline__ Consumer(DecodeParams const& params, DecodeShared<Shape>& shared)
       : params_(params), shared_(shared) {}
 
-  // What can be done before keys arrive.
+  // What can be done before keys arrive: the work of a cluster's block, which waits for them.
   __device__ __forceinline__ void prepare(Item const& item) {
     queries_.load(params_, item);
-#pragma unroll
-    for (int block = 0; block < Shape::row_blocks; ++block) {
-      out_[block] = output_row(params_, item, part_row(block)) + item.rank * Shape::columns + part_column();
-      compute_now(out_[block]);
-    }
+    find_output(item);
   }
 
   __device__ __forceinline__ void run(Item const& item) {
@@ -60,9 +56,9 @@ class Consumer {
     Stages<Shape> const stages(item.keys);
     RowsSeen<Shape> const seen = rows_seen<Shape>(params_, item);
     WarpGroups<Shape> groups;
-    groups.compute_scores(shared_, item, stages, seen, queries_, ring_);
+    groups.compute_scores(shared_, item, stages, seen, queries_, shared_.queries[query_buffer_], ring_);
     ring_.advance_far(stages.keys);
-    if constexpr (Shape::cluster == 1) {
+    if constexpr (Shape::walks) {
       named_barrier(consumers_barrier, consumer_threads);
     } else {
       barrier_wait<true>(shared_address(&shared_.maxima_arrived), 0);
@@ -70,21 +66,20 @@ class Consumer {
     groups.compute_weights(shared_, params_, item, stages);
     announce_weights(item, stages);
     WarpOutput<Shape> output;
-    if (warp < Shape::value_warps || warp == sums_warp) {
+    if (warp < Shape::value_warps) {
       barrier_wait<true>(shared_address(&shared_.weights_arrived), item_phase_);
-      if (warp == sums_warp) compute_sums(shared_, params_, item, stages.tiles);
-      if (warp < Shape::value_warps) output.accumulate(shared_, stages, seen, ring_);
-      named_barrier(sums_barrier, 32 * Shape::output_warps);
+      output.accumulate(shared_, stages, seen, ring_);
+      named_barrier(sums_barrier, 32 * (Shape::value_warps + 1));
+    } else if (warp == Shape::sums_warp) {
+      barrier_wait<true>(shared_address(&shared_.weights_arrived), item_phase_);
+      compute_sums(shared_, params_, item, stages.tiles);
+      named_barrier(sums_barrier, 32 * (Shape::value_warps + 1));
     }
     ring_.advance_far(stages.values);
     item_phase_ ^= 1;
+    query_buffer_ = query_buffer_ + 1 == Shape::query_buffers ? 0 : query_buffer_ + 1;
     if (item.parts == 1) {
-      if (warp < Shape::value_warps) {
-        write_part<Shape>(output.output, [&](int block, int offset, float2 value) {
-          int const row = part_row(block);
-          if (row < item.rows) write_output(out_[block] + offset, value, shared_.part_inverse[row]);
-        });
-      }
+      if (warp < Shape::value_warps) write_whole(item, output);
     } else {
       leave_part(item, output);
     }
@@ -96,29 +91,51 @@ class Consumer {
     __syncwarp();
     if (threadIdx.x == 0) {
       int const bytes_a_row = stages.tiles * groups_per_tile * 4 * (sizeof(uint2) + sizeof(float));
-      barrier_arrive_expect(barrier, Shape::cluster == 1 ? 0 : item.rows * bytes_a_row);
+      barrier_arrive_expect(barrier, Shape::walks ? 0 : item.rows * bytes_a_row);
     } else if (threadIdx.x % 32 == 0) {
       barrier_arrive(barrier, 1);
     }
   }
 
-  // Leaves the block's columns of a sequence of several parts as a partial state, and folds them when it is the last to arrive.
+  __device__ __forceinline__ void find_output(Item const& item) {
+#pragma unroll
+    for (int block = 0; block < Shape::row_blocks; ++block) {
+      out_[block] = output_row(params_, item, part_row(block)) + item.rank * Shape::columns + part_column();
+      compute_now(out_[block]);
+    }
+  }
+
+  __device__ __forceinline__ void write_whole(Item const& item, WarpOutput<Shape> const& output) {
+    if constexpr (Shape::walks) find_output(item);
+    write_part<Shape>(output.output, [&](int block, int offset, float2 value) {
+      int const row = part_row(block);
+      if (row < item.rows) write_output(out_[block] + offset, value, shared_.part_inverse[row]);
+    });
+  }
+
+  // Leaves the block's columns of a sequence of several parts as a partial state. In a cluster the block that arrives last
+  // folds them; a block alone leaves that to its finisher warps.
   __device__ __forceinline__ void leave_part(Item const& item, WarpOutput<Shape> const& output) {
-    int64_t const index =
-        (static_cast<int64_t>(item.sequence) * params_.kv_heads + item.head) * params_.row_blocks + item.row_block;
+    int64_t const index = workspace_item(params_, item);
     Partials<Shape> const partials(params_, index);
     if (threadIdx.x / 32 < Shape::value_warps) {
       write_part<Shape>(output.output, [&](int block, int offset, float2 value) {
         int const row = part_row(block);
         if (row < item.rows) *partials.output(item.part, row, item.rank * Shape::columns + part_column() + offset) = value;
       });
+      if constexpr (Shape::walks) named_barrier_arrive(partials_barrier, 32 * Shape::value_warps + finisher_threads);
     }
-    // The last value warp has met the sums warp at sums_barrier, so it may read the sums.
-    int const lane = threadIdx.x - 32 * (Shape::value_warps - 1);
-    if (lane >= 0 && lane < item.rows)
-      *partials.state(item.part, item.rank, lane) = {shared_.part_max[lane], shared_.part_sum[lane]};
-    if (arrive_last(params_.arrivals + index * ranks + item.rank, item.parts, shared_.last_arrival)) {
-      fold_parts(params_, item, partials);
+    if constexpr (!Shape::walks) {
+      // The last value warp has met the sums warp at sums_barrier, so it may read the sums.
+      int const lane = threadIdx.x - 32 * (Shape::value_warps - 1);
+      if (lane >= 0 && lane < item.rows) {
+        *partials.state(item.part, item.rank, lane) = {shared_.part_max[lane], shared_.part_sum[lane]};
+      }
+      named_barrier(consumers_barrier, consumer_threads);
+      if (arrive_last(params_.arrivals + index * ranks + item.rank, item.parts, shared_.last_arrival, threadIdx.x,
+                      consumer_threads, consumers_barrier)) {
+        fold_parts(params_, item, partials, threadIdx.x, consumer_threads);
+      }
     }
   }
 
@@ -127,6 +144,44 @@ class Consumer {
   QueryFragments<Shape> queries_;
   __nv_bfloat16* out_[Shape::row_blocks]; // where this lane writes its columns of each block of rows
   RingPlace<Shape> ring_;                 // of the item's first stage
+  uint32_t item_phase_ = 0;
+  uint32_t query_buffer_ = 0;
+};
+
+// The finisher warps of a block alone: row sums, and what waits for device memory at the end of an item, so that the consumers
+// need not.
+template <class Shape>
+class Finisher {
+ public:
+  __device__ __forceinline__ Finisher(DecodeParams const& params, DecodeShared<Shape>& shared)
+      : params_(params), shared_(shared) {}
+
+  __device__ __forceinline__ void run(Item const& item) {
+    int const thread = threadIdx.x - consumer_threads - producer_threads;
+    int64_t const index = workspace_item(params_, item);
+    Partials<Shape> const partials(params_, index);
+    if (thread < 32) {
+      barrier_wait<false>(shared_address(&shared_.weights_arrived), item_phase_);
+      item_phase_ ^= 1;
+      compute_sums(shared_, params_, item, Stages<Shape>(item.keys).tiles);
+      __syncwarp();
+      if (item.parts > 1 && thread < item.rows) {
+        *partials.state(item.part, 0, thread) = {shared_.part_max[thread], shared_.part_sum[thread]};
+      }
+      named_barrier(sums_barrier, 32 * (Shape::value_warps + 1));
+    }
+    if (item.parts > 1) {
+      named_barrier(partials_barrier, 32 * Shape::value_warps + finisher_threads);
+      if (arrive_last(params_.arrivals + index * ranks, item.parts, shared_.last_arrival, thread, finisher_threads,
+                      finishers_barrier)) {
+        fold_parts(params_, item, partials, thread, finisher_threads);
+      }
+    }
+  }
+
+ private:
+  DecodeParams const& params_;
+  DecodeShared<Shape>& shared_;
   uint32_t item_phase_ = 0;
 };
 
@@ -137,29 +192,36 @@ __device__ __forceinline__ void walk(DecodeParams const& params, DecodeShared<Sh
   Walk<Shape> const items(params, shared); // its barrier publishes the initialised barriers, too
   int const step = gridDim.x;
   if (warp < consumer_warps) {
-    if constexpr (Shape::blocks_per_multiprocessor == 2) take_registers<consumer_registers>();
     Consumer<Shape> consumer(params, shared);
 #pragma unroll 1
     for (int i = blockIdx.x; i < items.items(); i += step) {
       Item const item = items.item(i);
       if (item.keys > 0) {
-        consumer.prepare(item);
         consumer.run(item);
       } else if (!params.query_offsets) {
         write_empty<Shape>(params, item);
       }
     }
-  } else {
-    if constexpr (Shape::blocks_per_multiprocessor == 2) give_back_registers<producer_registers>();
+  } else if (warp < consumer_warps + producer_warps) {
     Loader<Shape> loader(params, shared);
+    uint32_t query_buffer = 0;
 #pragma unroll 1
     for (int i = blockIdx.x; i < items.items(); i += step) {
       Item const item = items.item(i);
       if (item.keys > 0) {
         loader.find_pages(item);
         loader.find_rows(item);
+        loader.load_queries(item, query_buffer);
         loader.run(item);
+        query_buffer = query_buffer + 1 == Shape::query_buffers ? 0 : query_buffer + 1;
       }
+    }
+  } else {
+    Finisher<Shape> finisher(params, shared);
+#pragma unroll 1
+    for (int i = blockIdx.x; i < items.items(); i += step) {
+      Item const item = items.item(i);
+      if (item.keys > 0) finisher.run(item);
     }
   }
 }
@@ -201,12 +263,12 @@ __device__ __forceinline__ void share(DecodeParams const& params, DecodeShared<S
 }
 
 template <class Shape>
-__global__ void __launch_bounds__(decode_threads, Shape::blocks_per_multiprocessor) decode_kernel(DecodeParams const params) {
+__global__ void __launch_bounds__(Shape::threads, Shape::blocks_per_multiprocessor) decode_kernel(DecodeParams const params) {
   extern __shared__ __align__(128) uint8_t shared_bytes[];
   auto& shared = *reinterpret_cast<DecodeShared<Shape>*>(shared_bytes);
   if (threadIdx.x / 32 == 0) initialise(shared);
   start_dependents_and_wait();
-  if constexpr (Shape::cluster == 1) {
+  if constexpr (Shape::walks) {
     walk(params, shared);
   } else {
     share(params, shared);

@@ -59,6 +59,21 @@ class Loader {
     compute_now(value_source_);
   }
 
+  // Loads the query rows of an item; they have arrived when its first stage has.
+  __device__ __forceinline__ void load_queries(Item const& item, uint32_t buffer) {
+    constexpr int chunks = Shape::head_dim / 8;
+    uint32_t const shared = shared_address(shared_.queries[buffer]);
+    for (int i = threadIdx.x - consumer_threads; i < Shape::block_rows * chunks; i += producer_threads) {
+      int const row = i / chunks;
+      bool const exists = row < item.rows;
+      QueryRow const place = query_row(params_, item, exists ? row : 0);
+      copy_async_16(
+          shared + row * Shape::query_pitch + i % chunks * 16,
+          params_.queries + place.token * params_.query_token_stride + place.head * params_.query_head_stride + i % chunks * 8,
+          exists);
+    }
+  }
+
   // Loads all stages of an item, each as soon as its buffer is free.
   __device__ __forceinline__ void run(Item const& item) {
     keys_ = item.keys;
@@ -185,6 +200,20 @@ struct QueryFragments {
           b[block][step][0] = load_now(static_cast<void const*>(query + 16 * step));
           b[block][step][1] = load_now(static_cast<void const*>(query + 16 * step + 8));
         }
+      }
+    }
+  }
+
+  // Reads what load_queries() has brought.
+  __device__ __forceinline__ void read(uint8_t const* rows) {
+    uint32_t const lane = threadIdx.x % 32;
+#pragma unroll
+    for (int block = 0; block < Shape::row_blocks; ++block) {
+      uint8_t const* const query = rows + (block * 8 + lane / 4) * Shape::query_pitch + 4 * (lane % 4);
+#pragma unroll
+      for (int step = 0; step < Shape::head_dim / 16; ++step) {
+        b[block][step][0] = *reinterpret_cast<uint32_t const*>(query + 32 * step);
+        b[block][step][1] = *reinterpret_cast<uint32_t const*>(query + 32 * step + 16);
       }
     }
   }

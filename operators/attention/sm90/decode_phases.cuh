@@ -41,34 +41,39 @@ struct WarpGroups {
   }
 
   // Scores, with -infinity for keys that a row does not see, those past the sequence's end among them. Sends the maximum of
-  // each group and row to every block of the cluster.
+  // each group and row to every block of the cluster. A block alone reads its queries from shared memory, at `query_rows`.
   __device__ __forceinline__ void compute_scores(DecodeShared<Shape>& shared, Item const& item, Stages<Shape> const& stages,
-                                                 RowsSeen<Shape> const& seen, QueryFragments<Shape> const& queries,
-                                                 RingPlace<Shape> place) {
+                                                 RowsSeen<Shape> const& seen, QueryFragments<Shape>& queries,
+                                                 uint8_t const* query_rows, RingPlace<Shape> place) {
     uint32_t const warp = threadIdx.x / 32;
     uint32_t const lane = threadIdx.x % 32;
-    uint32_t const in_stage = warp % Shape::groups_per_stage;
+    uint32_t const row = warp % Shape::groups_per_stage * group_keys + lane % 16;
+    // Where the lane reads the operands of four k16 steps; those of the next four lie 128 bytes on.
+    uint32_t in_stage[4];
+#pragma unroll
+    for (int step = 0; step < 4; ++step) {
+      in_stage[step] = shared_address(shared.stages) + chunk_offset<Shape::key_chunks>(row, 2 * step + lane / 16);
+      compute_now(in_stage[step]);
+    }
     place.advance(warp / Shape::groups_per_stage);
 #pragma unroll
     for (int n = 0; n < Shape::warp_groups; ++n) {
       int const stage = n * Shape::warp_shares + warp / Shape::groups_per_stage;
       if (stage >= stages.keys) break;
       wait_stage(shared, place);
-      if (consumer_warps * n + warp < stages.own_groups) {
-        uint32_t const buffer = shared_address(shared.stages[place.buffer]);
+      if (Shape::walks && n == 0) queries.read(query_rows);
+#pragma unroll
+      for (int block = 0; block < Shape::row_blocks; ++block) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) scores[n][block][i] = 0;
+      }
+#pragma unroll
+      for (int step = 0; step < Shape::head_dim / 16; ++step) {
+        uint32_t a[4];
+        load_matrix_x4(a, in_stage[step % 4] + place.buffer * stage_bytes + step / 4 * 128);
 #pragma unroll
         for (int block = 0; block < Shape::row_blocks; ++block) {
-#pragma unroll
-          for (int i = 0; i < 4; ++i) scores[n][block][i] = 0;
-        }
-#pragma unroll
-        for (int step = 0; step < Shape::head_dim / 16; ++step) {
-          uint32_t a[4];
-          load_matrix_x4(a, buffer + chunk_offset<Shape::key_chunks>(in_stage * group_keys + lane % 16, 2 * step + lane / 16));
-#pragma unroll
-          for (int block = 0; block < Shape::row_blocks; ++block) {
-            multiply_k16(scores[n][block], a, queries.b[block][step][0], queries.b[block][step][1]);
-          }
+          multiply_k16(scores[n][block], a, queries.b[block][step][0], queries.b[block][step][1]);
         }
       }
       release_stage(shared, place, Shape::groups_per_stage);

@@ -101,6 +101,11 @@ __device__ __forceinline__ void store_remote(uint32_t address, float value, uint
                "r"(__float_as_uint(value)), "r"(barrier)
                : "memory");
 }
+// Arrives at such a barrier without waiting.
+__device__ __forceinline__ void named_barrier_arrive(int barrier, int threads) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
+}
+
 // Counts an arrival on a counter in device memory: releases what the block wrote before, acquires what earlier arrivals
 // released.
 __device__ __forceinline__ uint32_t count_arrival(uint32_t* counter) {

@@ -33,7 +33,7 @@ class Walk {
     uint32_t const lane = thread % 32;
     uint32_t const warp = thread / 32;
     int before = 0;
-    for (int first = 0; first < params.batch; first += decode_threads) {
+    for (int first = 0; first < params.batch; first += Shape::threads) {
       int const sequence = first + thread;
       int const length = sequence < params.batch ? load_now(params.kv_lengths + sequence) : 0;
       int const parts = sequence < params.batch ? max(1, (length + part_keys - 1) / part_keys) : 0;
@@ -46,7 +46,7 @@ class Walk {
       if (lane == 31) shared.scan[warp] = sum;
       __syncthreads();
       int total = 0;
-      for (uint32_t w = 0; w < decode_threads / 32; ++w) {
+      for (uint32_t w = 0; w < Shape::threads / 32; ++w) {
         int const of_warp = shared.scan[w];
         if (w < warp) sum += of_warp;
         total += of_warp;

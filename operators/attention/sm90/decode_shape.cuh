@@ -15,8 +15,8 @@ inline constexpr int consumer_warps = 8;
 inline constexpr int producer_warps = 4;
 inline constexpr int consumer_threads = 32 * consumer_warps;
 inline constexpr int producer_threads = 32 * producer_warps;
-inline constexpr int decode_threads = consumer_threads + producer_threads;
-inline constexpr int sums_warp = consumer_warps - 1; // computes the row sums; owns columns only in a block alone
+inline constexpr int finisher_warps = 4; // only of a block alone
+inline constexpr int finisher_threads = 32 * finisher_warps;
 // Two blocks on a multiprocessor leave 80 registers a thread; consumers need more, producers less.
 inline constexpr int consumer_registers = 96;
 inline constexpr int producer_registers = 48;
@@ -41,12 +41,18 @@ struct DecodeShape {
   static constexpr int value_warps = columns / 16;
   static constexpr int warp_groups = (groups_per_part / consumer_warps + Cluster - 1) / Cluster; // of one warp at most
   static constexpr int warp_shares = consumer_warps / groups_per_stage; // stages that consumer warps take in turn
-  static constexpr int output_warps = value_warps < consumer_warps ? value_warps + 1 : consumer_warps; // with sums_warp
-  static constexpr int blocks_per_multiprocessor = Stages * stage_bytes + RowBlocks * 24576 <= 106496 ? 2 : 1;
+  static constexpr bool walks = Cluster == 1;
+  static constexpr int threads = consumer_threads + producer_threads + (walks ? finisher_threads : 0);
+  // The warp that computes the row sums: one without columns of V.
+  static constexpr int sums_warp = walks ? consumer_warps + producer_warps : consumer_warps - 1;
+  static constexpr int blocks_per_multiprocessor = !walks && Stages * stage_bytes + RowBlocks * 24576 <= 106496 ? 2 : 1;
+  // Producers of a block alone are at most half a ring of items ahead, because an item has two stages or more.
+  static constexpr int query_buffers = walks ? Stages / 2 + 1 : 1;
+  static constexpr int query_pitch = HeadDim * 2 + 16; // bytes, padded against bank conflicts
   static_assert(columns >= 16 && value_warps <= consumer_warps && Stages >= 4);
 };
 
-enum NamedBarrier { consumers_barrier = 1, sums_barrier = 2, producers_barrier = 3 };
+enum NamedBarrier { consumers_barrier = 1, sums_barrier, producers_barrier, partials_barrier, finishers_barrier };
 
 template <class Shape>
 struct DecodeShared {
@@ -55,6 +61,7 @@ struct DecodeShared {
   uint2 weights[groups_per_part][Shape::row_blocks][32];               // [row * 4 + c]: keys 2c, 2c + 1 and keys 2c + 8, 2c + 9
   float sums[groups_per_part][Shape::row_blocks][32];                  // [row * 4 + class]
   alignas(16) float group_max[Shape::block_rows][groups_per_part + 4]; // padded against bank conflicts
+  alignas(16) uint8_t queries[Shape::query_buffers][Shape::walks ? Shape::block_rows * Shape::query_pitch : 16];
   float alpha[tiles_per_part][Shape::block_rows];
   float part_max[Shape::block_rows];
   float part_sum[Shape::block_rows];
@@ -64,10 +71,10 @@ struct DecodeShared {
   uint32_t last_arrival;
   alignas(8) uint64_t full[Shape::stages];
   uint64_t empty[Shape::stages];
-  uint64_t maxima_arrived;                                        // cluster: the maxima of all groups
-  uint64_t weights_arrived;                                       // the weights and sums of all groups, and this block's alphas
-  int32_t length[Shape::cluster == 1 ? largest_walked_batch : 1]; // keys of each sequence
-  int32_t parts_before[Shape::cluster == 1 ? largest_walked_batch + 1 : 1]; // parts of all sequences before
+  uint64_t maxima_arrived;                                 // cluster: the maxima of all groups
+  uint64_t weights_arrived;                                // the weights and sums of all groups, and this block's alphas
+  int32_t length[Shape::walks ? largest_walked_batch : 1]; // keys of each sequence
+  int32_t parts_before[Shape::walks ? largest_walked_batch + 1 : 1]; // parts of all sequences before
   int32_t scan[16];
 };
 
