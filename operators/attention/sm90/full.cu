@@ -5,6 +5,7 @@
 #include <cudaTypedefs.h>
 
 #include <algorithm>
+#include <bit>
 #include <optional>
 
 #include "operators/attention/sm90/full_consume.cuh"
@@ -91,7 +92,8 @@ std::optional<RowMaps> encode_row_maps(TensorLayout const& tensor, int head_dim,
   auto const medium = encode_map(tensor, head_dim, medium_rows);
   auto const single = encode_map(tensor, head_dim, 1);
   if (!large || !medium || !single) return std::nullopt;
-  return RowMaps{*large, *medium, *single, large_rows, medium_rows};
+  auto const log2 = [](int power) { return std::countr_zero(static_cast<unsigned>(power)); };
+  return RowMaps{*large, *medium, *single, log2(large_rows), log2(medium_rows)};
 }
 
 TensorLayout kv_layout(tik_attention_args const& args, tik_bf16 const* data) {

@@ -24,7 +24,7 @@ class Consumer {
   using Shared = FullShared<head_dim>;
 
   __device__ __forceinline__ Consumer(Shared& shared, FullParameters const& parameters)
-      : shared_(shared), parameters_(parameters), leader_(threadIdx.x % 32 == 0) {}
+      : shared_(shared), parameters_(parameters), arrives_(every_lane_arrives || threadIdx.x % 32 == 0) {}
 
   // Takes items until none is left.
   __device__ __forceinline__ void run() {
@@ -34,7 +34,7 @@ class Consumer {
       ptx::wait(shared_.queries_full, query_pipe.parity);
       query_pipe.advance();
       WorkItem const item = shared_.item;
-      __syncwarp(); // every lane has read the item before the leader gives the queries back
+      __syncwarp(); // every lane has read the item before one of them gives the queries back
       if (item.sequence < 0) break;
       float o[head_dim / 2];
       RowState total;
@@ -51,6 +51,7 @@ class Consumer {
  private:
   // Keys of the last tile, the one that the mask cuts, that any row of this group sees.
   static constexpr int last_keys = (group + 1) * group_rows;
+  static_assert(tiles_per_part > 1, "the first tile of an item does not end a part");
   static constexpr uint32_t tile_bytes = tile_keys * head_dim * sizeof(Bf16);
 
   // Within the block; the lane's other row is 8 further on.
@@ -66,7 +67,7 @@ class Consumer {
   }
 
   __device__ __forceinline__ void release(uint64_t& barrier) {
-    if (leader_) ptx::arrive(barrier);
+    if (arrives_) ptx::arrive(barrier);
   }
   __device__ __forceinline__ void release_keys() {
     release(shared_.keys_empty[key_pipe_.stage]);
@@ -245,7 +246,7 @@ class Consumer {
 
   Shared& shared_;
   FullParameters const& parameters_;
-  bool const leader_;
+  bool const arrives_;
   Pipe<Shared::stages> key_pipe_;
   Pipe<Shared::stages> value_pipe_;
 };

@@ -8,14 +8,14 @@
 
 namespace tik::attention::sm90 {
 
-// The maps of one tensor [outer, heads, rows, head_dim] by the rows a box has. Each count divides the one before it, and a box
-// of large_rows never straddles two pages.
+// The maps of one tensor [outer, heads, rows, head_dim] by the rows a box has: powers of two, and the largest box never
+// straddles two pages.
 struct RowMaps {
   CUtensorMap large;
   CUtensorMap medium;
   CUtensorMap single;
-  int large_rows;
-  int medium_rows;
+  int large_shift; // log2 of the rows
+  int medium_shift;
 };
 
 struct FullMaps {
@@ -42,20 +42,20 @@ __device__ __forceinline__ TensorRow locate_key(tik_kv_view const& kv, WorkItem 
 template <int head_dim, int tile_rows, typename Locate>
 __device__ __forceinline__ void load_rows(Bf16* destination, RowMaps const& maps, uint64_t& barrier, int rows, int head,
                                           int lane, Locate locate) {
-  int const large = rows / maps.large_rows;
-  int const after_large = rows - large * maps.large_rows;
-  int const medium = after_large / maps.medium_rows;
-  int const single = after_large - medium * maps.medium_rows;
+  int const large = rows >> maps.large_shift;
+  int const after_large = rows - (large << maps.large_shift);
+  int const medium = after_large >> maps.medium_shift;
+  int const single = after_large - (medium << maps.medium_shift);
 #pragma unroll 1
   for (int box = lane; box < large + medium + single; box += 32) {
     CUtensorMap const* map = &maps.large;
-    int row = box * maps.large_rows;
+    int row = box << maps.large_shift;
     if (box >= large + medium) {
       map = &maps.single;
       row = rows - single + (box - large - medium);
     } else if (box >= large) {
       map = &maps.medium;
-      row = large * maps.large_rows + (box - large) * maps.medium_rows;
+      row = (large << maps.large_shift) + ((box - large) << maps.medium_shift);
     }
     TensorRow const source = locate(row);
 #pragma unroll
@@ -89,7 +89,7 @@ __device__ __forceinline__ void produce(FullShared<head_dim>& shared, FullMaps c
   Pipe<Shared::stages> key_pipe;
   Pipe<Shared::stages> value_pipe;
   Pipe<1> query_pipe;
-  bool const whole_tiles = maps.keys.large_rows == tile_keys;
+  bool const whole_tiles = tile_keys >> maps.keys.large_shift == 1;
 
   WorkFinder finder(args, lane);
   WorkItem item = finder.find(blockIdx.x);
@@ -129,7 +129,6 @@ __device__ __forceinline__ void produce(FullShared<head_dim>& shared, FullMaps c
       value_pipe.advance();
     };
 
-    load_keys(0);
     ptx::wait(shared.queries_empty, query_pipe.parity ^ 1);
     int const begin = max(item.first_position - item.block * block_rows, 0);
     int const end = min(block_rows, item.length - item.block * block_rows);
@@ -137,18 +136,26 @@ __device__ __forceinline__ void produce(FullShared<head_dim>& shared, FullMaps c
       shared.item = item;
       ptx::arrive_expect_bytes(shared.queries_full, (end - begin) * row_bytes);
     }
-    load_rows<head_dim, block_rows>(shared.queries + begin * 64, maps.queries, shared.queries_full, end - begin,
-                                    item.query_head, lane, [&](int row) {
-                                      return TensorRow{item.first_row + item.block * block_rows + begin + row, 0};
-                                    });
+    if (end - begin == block_rows) {
+      if (ptx::elect_one()) {
+#pragma unroll
+        for (int column = 0; column < head_dim; column += 64) {
+          ptx::load_box(shared.queries + column * block_rows, maps.queries.large, shared.queries_full, column,
+                        item.first_row + item.block * block_rows, item.query_head, 0);
+        }
+      }
+    } else {
+      load_rows<head_dim, block_rows>(shared.queries + begin * 64, maps.queries, shared.queries_full, end - begin,
+                                      item.query_head, lane, [&](int row) {
+                                        return TensorRow{item.first_row + item.block * block_rows + begin + row, 0};
+                                      });
+    }
+    load_keys(0);
     query_pipe.advance();
     for (int tile = 0; tile < tiles; ++tile) {
-      if (tile + 1 < tiles) {
-        load_keys(tile + 1);
-      } else if (lane == 0) {
-        next = atomicAdd(parameters.next_item,
-                         1); // as late as it stays hidden: an item reserved early is one that nobody else takes
-      }
+      // As late as its latency stays hidden: an item taken early is one that no free block can take.
+      if (tile == tiles - 1 && lane == 0) next = atomicAdd(parameters.next_item, 1);
+      if (tile + 1 < tiles) load_keys(tile + 1);
       load_values(tile);
     }
     item = finder.find(gridDim.x + __shfl_sync(~0u, next, 0));

@@ -82,11 +82,8 @@ class WorkFinder {
 
   __device__ WorkItem place(int index, Sequence const& sequence, int in_sequence) const {
     int const ratio = args_.shape.query_heads / args_.shape.kv_heads;
-    int64_t const bytes_per_kv_head = int64_t{sequence.length} * args_.shape.head_dim * 2 * sizeof(tik_bf16);
-    int64_t const fitting = l2_bytes_for_kv / bytes_per_kv_head;
-    int const kv_heads_per_group = fitting < 1                      ? 1
-                                   : fitting < args_.shape.kv_heads ? static_cast<int>(fitting)
-                                                                    : args_.shape.kv_heads;
+    int const fitting = static_cast<int>(l2_bytes_for_kv / (4 * args_.shape.head_dim)) / sequence.length;
+    int const kv_heads_per_group = min(max(fitting, 1), args_.shape.kv_heads);
     int const blocks = sequence.blocks();
     int const heads_per_group = kv_heads_per_group * ratio;
     int const group = in_sequence / (blocks * heads_per_group);
