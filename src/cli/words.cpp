@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "src/cli/ids.h"
 #include "src/report/format.h"
 #include "src/spec/table_reader.h"
@@ -92,9 +94,16 @@ Result<ir::Opportunity> make_opportunity(OpportunityWords const& words) {
 
 std::string action_template(ir::Opportunity const& opportunity, std::vector<ir::ImplementationId> const& parents,
                             spec::Specification const& specification) {
-  std::vector<std::string> quoted_parents, workloads;
+  auto const contains = [](auto const& list, auto const& value) {
+    return std::find(list.begin(), list.end(), value) != list.end();
+  };
+  std::vector<std::string> quoted_parents, known, aimed_at;
   for (ir::ImplementationId const parent : parents) quoted_parents.push_back('"' + to_string(parent) + '"');
-  for (spec::Workload const& workload : specification.workloads) workloads.push_back(workload.id);
+  for (spec::Workload const& workload : specification.workloads) {
+    known.push_back(workload.id);
+    if (contains(opportunity.workloads, workload.id) || contains(opportunity.entry_points, workload.entry_point()))
+      aimed_at.push_back('"' + workload.id + '"');
+  }
   return fmt::format(
       "# The words of an action. Edit the sources beside this file in source/, fill in the words, then: tik act submit\n"
       "#\n"
@@ -108,7 +117,7 @@ std::string action_template(ir::Opportunity const& opportunity, std::vector<ir::
       "# The measurement that would show this to be wrong.\n"
       "contradiction = \"\"\n\n"
       "# Workloads and kernel variants aimed at. Workloads: {}.\n"
-      "workloads = []\n"
+      "workloads = [{}]\n"
       "variants = []\n\n"
       "# Where the bits of the entry points could part: one table for each risk, without the leading #.\n"
       "# Classes: reduction-order, scaling-masking, transcendentals, conversion-rescaling.\n"
@@ -116,7 +125,7 @@ std::string action_template(ir::Opportunity const& opportunity, std::vector<ir::
       "# class = \"reduction-order\"\n"
       "# note = \"both paths include the same header\"\n",
       to_string(opportunity.id), report::one_line(opportunity.mechanism, 0), to_string(opportunity.id),
-      report::join(quoted_parents, ", "), report::join(workloads, ", "));
+      report::join(quoted_parents, ", "), report::join(known, ", "), report::join(aimed_at, ", "));
 }
 
 Result<agent::ActionDraft> read_action(std::filesystem::path const& file) {
@@ -132,7 +141,7 @@ Result<agent::ActionDraft> read_action(std::filesystem::path const& file) {
   draft.scope = reader.text("scope", longest_words);
   draft.expected_effect = reader.text("expected_effect", longest_words);
   draft.contradiction = reader.text("contradiction", longest_words);
-  draft.workloads = reader.texts("workloads", longest_name, most_items, true);
+  draft.workloads = reader.texts("workloads", longest_name, most_items);
   draft.variants = reader.texts("variants", longest_name, most_items, true);
   reader.tables("risks", most_records, [&](spec::TomlNode const& node, std::string const& name) {
     spec::TableReader risk(node, name, {"class", "note"}, diagnosis);

@@ -13,7 +13,7 @@ using testing::Not;
 TEST(WholeSearch, RunsReportsAndIsVerified) {
   TemporaryFolder const folder;
   std::string const search = folder / "search";
-  make_small_search(folder, search);
+  ASSERT_NO_FATAL_FAILURE(make_small_search(folder, search));
   Outcome const run = tik({"run", search, "--steps", "3", "--seed", "5"});
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("step 1: I1 ("));
@@ -43,7 +43,7 @@ TEST(WholeSearch, RunsReportsAndIsVerified) {
 TEST(WholeSearch, StopsOnCtrlCWithinASecondAndGoesOnWhereItWas) {
   TemporaryFolder const folder;
   std::string const search = folder / "search";
-  make_small_search(folder, search);
+  ASSERT_NO_FATAL_FAILURE(make_small_search(folder, search));
   Program first({"run", search, "--seed", "5"});
   ASSERT_TRUE(first.wait_for_output("step 1: ", 300));
   expect_bad_input(tik({"run", search}), {std::to_string(first.process())});
@@ -67,7 +67,7 @@ TEST(WholeSearch, APersonIsTheAgentStepByStep) {
   TemporaryFolder const folder;
   std::string const search = folder / "search";
   std::map<std::string, std::string> const here = {{"TIK_DIR", search}};
-  make_small_search(folder, search);
+  ASSERT_NO_FATAL_FAILURE(make_small_search(folder, search));
   Outcome const decided = tik(
       {"decide", "U1", "--status", "continue", "--interpretation", "scalar loops", "--reason", "the root is where to begin"},
       here);
