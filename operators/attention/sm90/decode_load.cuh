@@ -33,7 +33,7 @@ class Loader {
         params_.page_table + static_cast<int64_t>(item.sequence) * params_.page_table_stride + first_page;
     int const entries = min(params_.largest_pages_a_part, params_.page_table_stride - first_page);
     first_token_ = item.part * part_keys - first_page * params_.page_size;
-    named_barrier(producers_barrier, producer_threads); // all have loaded the item before
+    if constexpr (Shape::walks) named_barrier(producers_barrier, producer_threads); // all have loaded the item before
     if (params_.page_of_groups) {
       uint32_t const token = first_token_ + thread * group_keys;
       int const page = (token * params_.page_reciprocal) >> 20;
@@ -117,13 +117,23 @@ class Loader {
       uint8_t const* const row = source + int64_t{key % group_keys} * params_.token_bytes;
       // A pass that starts in the middle of a group continues the group of the pass before.
       constexpr int passes_a_group = Rows::key(1) < group_keys ? group_keys / Rows::key(1) : 1;
+      uint8_t const* rows[passes_a_group];
 #pragma unroll
-      for (int pass = 0; pass < passes; ++pass) {
-        int const at = key + Rows::key(pass);
-        bool const valid = at < keys_;
-        int64_t const in_group = int64_t{pass % passes_a_group * Rows::key(1) % group_keys} * params_.token_bytes;
-        uint8_t const* const address = row + (shared_.group_offset[valid ? at / group_keys : 0] + in_group);
-        if (at < end) copy_async_16(shared + pass * pass_bytes, address, valid);
+      for (int i = 0; i < passes_a_group; ++i) rows[i] = row + int64_t{i * Rows::key(1)} * params_.token_bytes;
+      int64_t const* const offsets = &shared_.group_offset[key / group_keys];
+      if (whole) {
+#pragma unroll
+        for (int pass = 0; pass < passes; ++pass) {
+          copy_async_16(shared + pass * pass_bytes, rows[pass % passes_a_group] + offsets[Rows::key(pass) / group_keys], true);
+        }
+      } else {
+#pragma unroll 2
+        for (int pass = 0; pass < passes; ++pass) {
+          int const at = key + Rows::key(pass);
+          bool const valid = at < keys_;
+          int64_t const offset = valid ? offsets[Rows::key(pass) / group_keys] : offsets[0];
+          if (at < end) copy_async_16(shared + pass * pass_bytes, rows[pass % passes_a_group] + offset, valid);
+        }
       }
     } else if (params_.page_table) {
 #pragma unroll 2

@@ -107,13 +107,18 @@ struct WarpGroups {
                               __shfl_up_sync(0xffffffff, most.y, 4 * distance)};
         if (r >= distance) most = {fmaxf(most.x, below.x), fmaxf(most.y, below.y)};
       }
-#pragma unroll
-      for (int n = 0; n < Shape::warp_groups; ++n) {
+      auto const weigh = [&](int n) {
         uint32_t const from = group(item, n) / groups_per_tile * 4 + c;
         float2 const scaled = {scaled_max(__shfl_sync(0xffffffff, most.x, from), params.scale_log2),
                                scaled_max(__shfl_sync(0xffffffff, most.y, from), params.scale_log2)};
         bool const exists = consumer_warps * n + warp < stages.own_groups;
         send_weights(shared, item, scores[n][block], params.scale_log2, scaled, group(item, n), block, exists);
+      };
+      // No branch between the groups, so that they overlap; but one around them when a short part has only the first.
+      weigh(0);
+      if (stages.own_groups > consumer_warps) {
+#pragma unroll
+        for (int n = 1; n < Shape::warp_groups; ++n) weigh(n);
       }
       if (warp == consumer_warps - 1) {
         float2 before = {__shfl_up_sync(0xffffffff, most.x, 4), __shfl_up_sync(0xffffffff, most.y, 4)};
@@ -303,6 +308,13 @@ class WarpOutput {
     uint32_t halves_in_stage = 0;
     even.load(values, weights);
     int first_key = 0;
+    uint2 alphas[Shape::row_blocks];
+    auto const read_alphas = [&] {
+#pragma unroll
+      for (int block = 0; block < Shape::row_blocks; ++block)
+        alphas[block] = load_shared_pair(alpha + block * 8 * sizeof(float));
+    };
+    read_alphas();
 #pragma unroll 1
     while (true) {
       float before[Shape::row_blocks][4];
@@ -317,8 +329,7 @@ class WarpOutput {
 #pragma unroll
       for (int block = 0; block < Shape::row_blocks; ++block) {
         // At the start of a part alpha is 0 and the output +0, and so is the product.
-        uint2 const bits = load_shared_pair(alpha + block * 8 * sizeof(float));
-        float2 const factors = {__uint_as_float(bits.x), __uint_as_float(bits.y)};
+        float2 const factors = {__uint_as_float(alphas[block].x), __uint_as_float(alphas[block].y)};
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
           if constexpr (Some) before[block][i] = output[block][i];
@@ -327,6 +338,7 @@ class WarpOutput {
       }
       alpha += Shape::block_rows * sizeof(float);
       multiply(even);
+      read_alphas(); // after the last tile of a part what lies behind its alphas, unused
       left -= 1;
       halves_in_stage += 2;
       if (halves_a_stage == 1 || halves_in_stage == halves_a_stage) {
