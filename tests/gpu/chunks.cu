@@ -14,6 +14,7 @@ Rows prefill(Suite& suite, tik_attention_shape const& shape, Layout const& layou
   std::vector<std::string> problems;
   int begin = 0;
   for (int const end : cuts) {
+    announce(suite, label + " to " + std::to_string(end));
     call.load({{source, begin, end}}, begin == 0 ? Call::Fill::fresh : Call::Fill::append);
     if (call.launch() != TIK_OK) throw std::runtime_error(tik_attention_last_error());
     rows.append(call.results(problems)[0]);

@@ -90,6 +90,7 @@ void check_repeats(Suite& suite) {
     std::vector<std::string> problems;
     Rows first;
     for (int i = 0; i < (suite.tiny ? 3 : repeats); ++i) {
+      announce(suite, label_of(c) + " run " + std::to_string(i));
       call.poison_output();
       if (call.launch() != TIK_OK) throw std::runtime_error(tik_attention_last_error());
       Rows const rows = joined(call.results(problems));
@@ -112,6 +113,7 @@ void check_graphs(Suite& suite) {
       auto const pieces = random_pieces(c.entry, c.limits, c.batch, random);
       if (c.layout.page_size > 0) captured.map_pages(random.next());
       captured.load(pieces);
+      announce(suite, label_of(c) + " replay " + std::to_string(round));
       require(cudaDeviceSynchronize(), "loading");
       require(cudaGraphLaunch(graph.executable, stream.stream), "replaying a graph");
       Rows const replayed = joined(captured.results(problems));

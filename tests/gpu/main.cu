@@ -1,5 +1,5 @@
 // The GPU suite of unified attention. Usage:
-//   suite [--kind NAME]... [--quick] [--tiny] [--seed N] [--kernel simple] [--json FILE]
+//   suite [--kind NAME]... [--quick] [--tiny] [--seed N] [--kernel simple] [--json FILE] [--verbose]
 // Prints one line for each kind of check and, last, `gpu: N passed, N failed, N skipped`. Exit status 0 when nothing failed.
 #include <algorithm>
 #include <cstdio>
@@ -30,10 +30,12 @@ struct Options {
   uint64_t seed = 1;
   std::optional<Kernel> kernel;
   std::string json;
+  bool verbose = false;
 };
 
 int usage() {
-  std::printf("usage: suite [--kind NAME]... [--quick] [--tiny] [--seed N] [--kernel simple] [--json FILE]\nkinds:");
+  std::printf(
+      "usage: suite [--kind NAME]... [--quick] [--tiny] [--seed N] [--kernel simple] [--json FILE] [--verbose]\nkinds:");
   for (Kind const& kind : kinds) std::printf(" %s", kind.name);
   std::printf("\n");
   return 2;
@@ -48,6 +50,8 @@ std::optional<Options> parse(int argc, char** argv) {
       options.quick = true;
     } else if (flag == "--tiny") {
       options.tiny = true;
+    } else if (flag == "--verbose") {
+      options.verbose = true;
     } else if (flag == "--kind" && has_value) {
       std::string const value = argv[++i];
       if (std::none_of(std::begin(kinds), std::end(kinds), [&](Kind const& kind) { return value == kind.name; })) return {};
@@ -85,7 +89,7 @@ int main(int argc, char** argv) {
   std::optional<Options> const options = parse(argc, argv);
   if (!options) return usage();
   Report report;
-  Suite suite{report, options->seed, options->quick, options->tiny, options->kernel};
+  Suite suite{report, options->seed, options->quick, options->tiny, options->kernel, options->verbose};
   try {
     describe_machine();
     for (Kind const& kind : kinds) {

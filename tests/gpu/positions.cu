@@ -15,6 +15,7 @@ std::vector<Rows> roll_out(Suite& suite, tik_attention_shape const& shape, Layou
   std::vector<Rows> rows(sequences.size());
   std::vector<std::string> problems;
   for (int position = 0; position < longest; ++position) {
+    announce(suite, label + " decode position " + std::to_string(position));
     std::vector<Piece> step;
     for (Piece const& sequence : sequences) {
       bool const over = position >= sequence.end;

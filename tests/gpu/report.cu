@@ -148,8 +148,15 @@ std::string Report::json() const {
   return text.str();
 }
 
+void announce(Suite const& suite, std::string const& label) {
+  if (!suite.verbose) return;
+  std::printf("call %s\n", label.c_str());
+  std::fflush(stdout);
+}
+
 std::vector<Rows> run(Suite& suite, CallSetup setup, std::vector<Piece> const& pieces, std::string const& label) {
   if (!setup.kernel) setup.kernel = suite.kernel;
+  announce(suite, label);
   std::vector<std::string> problems;
   std::vector<Rows> rows = run_call(setup, pieces, problems);
   suite.report.untouched(label, problems);

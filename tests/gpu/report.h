@@ -56,10 +56,14 @@ struct Suite {
   bool quick;                   // a subset in seconds
   bool tiny;                    // a few small cases, for compute-sanitizer
   std::optional<Kernel> kernel; // forced kernel; the dispatched one when empty
+  bool verbose;                 // names every call before it is made: the last name is the one that faults or hangs
 
   // `full` of the large run, a third of it when quick, `least` when tiny.
   int scaled(int full, int least) const { return tiny ? least : quick ? std::max(full / 3, least) : full; }
 };
+
+// Names a call when the suite is verbose.
+void announce(Suite const& suite, std::string const& label);
 
 // Runs a call for a kind and records the "untouched" case that comes with it.
 std::vector<Rows> run(Suite& suite, CallSetup setup, std::vector<Piece> const& pieces, std::string const& label);
