@@ -156,7 +156,8 @@ bool Report::verified() const {
     Stage const* stage = find_stage(name);
     if (stage == nullptr || stage->outcome != Outcome::passed) return false;
   }
-  return true;
+  Stage const* const measurement = find_stage("measurement");
+  return measurement == nullptr || measurement->outcome != Outcome::failed;
 }
 
 bool Report::measured(spec::Specification const& specification) const { return total_us(specification).has_value(); }

@@ -137,6 +137,12 @@ TEST(Report, IsVerifiedOnlyWithEveryCheckPassed) {
     }
     stage.outcome = Outcome::passed;
   }
+  Stage measurement;
+  measurement.name = "measurement";
+  report.stages.push_back(measurement);
+  EXPECT_TRUE(report.verified()) << "what was not measured is verified all the same";
+  report.stages.back().outcome = Outcome::failed;
+  EXPECT_FALSE(report.verified()) << "a timed call with other bits, or a clock that lies";
 }
 
 TEST(Report, HasATotalOnlyWithEveryLatency) {
