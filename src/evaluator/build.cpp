@@ -23,7 +23,6 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view search_path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/cuda/bin";
 constexpr char library_file[] = "library.so";
-constexpr std::int64_t largest_output = std::int64_t{64} << 20; // bytes read of a build's output, kept or not
 
 struct Folders {
   Mount source, include, output, temporary;
@@ -159,11 +158,7 @@ Checked<Built> build(BuildPlan const& plan, spec::Manifest const& manifest) {
   Child::Options options;
   options.seconds = plan.limits.seconds;
   options.cancel = plan.cancel;
-  std::int64_t seen = 0;
-  options.on_output = [&](std::string_view piece) {
-    seen += static_cast<std::int64_t>(piece.size());
-    if (seen <= largest_output) reader.feed(piece);
-  };
+  options.on_output = [&](std::string_view piece) { reader.feed(piece); };
   Result<RunResult> const result = run(child_plan(plan, *folders, command, *staging), std::move(options));
   if (!result) return machine_failure(result.error());
   reader.finish();
@@ -171,15 +166,14 @@ Checked<Built> build(BuildPlan const& plan, spec::Manifest const& manifest) {
   if (exit.cancelled) return machine_failure({ErrorKind::cancelled, "The evaluation was cancelled."});
   Json words = Json::array();
   for (std::string const& word : command) words.push_back(valid_utf8(word));
-  Json details = {
-      {"command", words},
-      {"log", valid_utf8(reader.log())},
-      {"log_bytes", std::max<std::int64_t>(static_cast<std::int64_t>(reader.log_total()), seen > largest_output ? seen : 0)},
-      {"log_cut", reader.log_total() > reader.log().size() || seen > largest_output},
-      {"seconds", exit.seconds},
-      {"cpu_seconds", exit.cpu_seconds},
-      {"peak_memory_kb", exit.peak_memory_kb},
-      {"cached", false}};
+  Json details = {{"command", words},
+                  {"log", valid_utf8(reader.log())},
+                  {"log_bytes", reader.log_total()},
+                  {"log_cut", reader.log_total() > reader.log().size()},
+                  {"seconds", exit.seconds},
+                  {"cpu_seconds", exit.cpu_seconds},
+                  {"peak_memory_kb", exit.peak_memory_kb},
+                  {"cached", false}};
   if (!exit.success()) {
     std::string const reason = valid_utf8(first_error(reader.log()));
     return candidate_failure(

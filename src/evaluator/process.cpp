@@ -115,6 +115,7 @@ void Descriptor::reset() {
 std::string describe(Exit const& exit, double limit_seconds) {
   if (exit.cancelled) return "was stopped by the user";
   if (exit.timed_out) return fmt::format("did not finish within its limit of {} s and was killed", limit_seconds);
+  if (exit.flooded) return fmt::format("wrote more than {} MiB of output and was killed", largest_output >> 20);
   if (!exit.launched) return fmt::format("could not be started: {}", exit.launch_error);
   if (exit.signal == SIGSYS)
     return "was killed because it made a system call that is not allowed here (a process, a thread, a "
@@ -169,7 +170,8 @@ Child::Child(Child&& other) noexcept
       output_(std::move(other.output_)),
       output_total_(other.output_total_),
       timed_out_(other.timed_out_),
-      cancelled_(other.cancelled_) {}
+      cancelled_(other.cancelled_),
+      flooded_(other.flooded_) {}
 
 Child::~Child() {
   if (keeper_ >= 0) finish();
@@ -179,7 +181,7 @@ double Child::seconds_left() const { return options_.seconds - seconds_between(s
 
 void Child::drain() {
   std::array<char, 65536> buffer;
-  while (pipe_.open()) {
+  while (pipe_.open() && !flooded_) {
     ssize_t const count = read(pipe_.get(), buffer.data(), buffer.size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return;
@@ -188,6 +190,7 @@ void Child::drain() {
       return;
     }
     output_total_ += count;
+    flooded_ = output_total_ > largest_output;
     if (options_.on_output) {
       options_.on_output(std::string_view(buffer.data(), static_cast<std::size_t>(count)));
       continue;
@@ -212,6 +215,7 @@ Child::Event Child::wait(int descriptor) {
     int const timeout = static_cast<int>(std::ceil(1000 * std::min(left, tick_seconds)));
     if (poll(watched, 3, timeout) < 0 && errno != EINTR) return Event::stopped;
     if (watched[1].revents != 0) drain();
+    if (flooded_) return Event::stopped;
     if (watched[0].revents != 0) return Event::readable;
     if (watched[2].revents != 0) return Event::ended;
   }
@@ -239,7 +243,7 @@ void Child::read_status(Exit& exit) {
 Exit Child::finish(double grace_seconds) {
   Exit exit;
   if (keeper_ < 0) return exit;
-  if (!timed_out_ && !cancelled_ && grace_seconds > 0) {
+  if (!timed_out_ && !cancelled_ && !flooded_ && grace_seconds > 0) {
     options_.seconds = std::min(options_.seconds, seconds_between(started_, Clock::now()) + grace_seconds);
     bool const expired = wait(-1) == Event::stopped && timed_out_;
     if (expired) timed_out_ = false;
@@ -256,6 +260,7 @@ Exit Child::finish(double grace_seconds) {
   exit.peak_memory_kb = usage.ru_maxrss;
   exit.timed_out = timed_out_;
   exit.cancelled = cancelled_;
+  exit.flooded = flooded_;
   read_status(exit);
   return exit;
 }

@@ -39,16 +39,20 @@ struct Exit {
   int code = 0;
   int signal = 0;         // it was ended by this signal
   bool timed_out = false; // killed at its wall-clock limit
+  bool flooded = false;   // killed after largest_output
   bool cancelled = false;
   double seconds = 0;     // wall-clock
   double cpu_seconds = 0; // user and system time, with all its children
   std::int64_t peak_memory_kb = 0;
-  bool success() const { return launched && exited && code == 0; }
+  bool success() const { return launched && exited && code == 0 && !flooded; }
 };
 
 // "exited with code 1", "was killed by signal 11 (Segmentation fault)", "did not finish within its limit of 2 s and was
 // killed".
 std::string describe(Exit const& exit, double limit_seconds);
+
+// Bytes that a process may write to stdout and stderr, kept or not: whoever writes more is killed.
+inline constexpr std::int64_t largest_output = std::int64_t{64} << 20;
 
 class Child {
  public:
@@ -68,7 +72,7 @@ class Child {
   ~Child(); // kills whatever is left and waits for it
 
   enum class Event { readable, ended, stopped };
-  // Reads output until `descriptor` (or -1) has something to read, the process has ended, or it has to be stopped (its limit
+  // Reads output until `descriptor` (or -1) has something to read, the process has ended, or it has to be stopped (a limit
   // was reached or the caller cancelled; it is killed then).
   Event wait(int descriptor);
 
@@ -92,7 +96,7 @@ class Child {
   Clock::time_point started_;
   std::string output_;
   std::int64_t output_total_ = 0;
-  bool timed_out_ = false, cancelled_ = false;
+  bool timed_out_ = false, cancelled_ = false, flooded_ = false;
 };
 
 // Starts, waits for the end, and hands back the exit and the output.
