@@ -98,6 +98,9 @@ class Worker {
       found[i] = dlsym(library, request.symbols[i].c_str());
       if (found[i] == nullptr) return LoadFailedReply{"the symbol " + request.symbols[i] + " is not exported"};
     }
+    if (char const* const taken = exported_system_symbol(library, found[4])) {
+      return LoadFailedReply{std::string("it exports ") + taken + ", which belongs to the system"};
+    }
     for (std::size_t i = 0; i < entries_.size(); ++i) entries_[i] = reinterpret_cast<Entry>(found[i]);
     workspace_ = reinterpret_cast<decltype(workspace_)>(found[3]);
     last_error_ = reinterpret_cast<decltype(last_error_)>(dlsym(library, "tik_attention_last_error"));
@@ -125,6 +128,17 @@ class Worker {
 
  private:
   using Entry = tik_status (*)(tik_attention_args const*);
+
+  // A function of the system that the library brings along in its own version: it has no effect here, and no good purpose.
+  static char const* exported_system_symbol(void* library, void* own_function) {
+    Dl_info own{}, other{};
+    if (dladdr(own_function, &own) == 0) return nullptr;
+    for (char const* name : {"clock_gettime", "clock", "gettimeofday", "time", "times", "getrusage", "send", "recv"}) {
+      void* const symbol = dlsym(library, name);
+      if (symbol != nullptr && dladdr(symbol, &other) != 0 && other.dli_fbase == own.dli_fbase) return name;
+    }
+    return nullptr;
+  }
 
   static std::string text_of(char const* text) {
     return text == nullptr ? std::string() : std::string(text, strnlen(text, 2048));
