@@ -93,6 +93,7 @@ Result<Candidate> load_candidate(fs::path const& folder, std::string const& name
     candidate.run_seconds = table["run_seconds"].value_or(candidate.run_seconds);
     candidate.build_seconds = table["build_seconds"].value_or(candidate.build_seconds);
     candidate.rounds = table["rounds"].value_or(candidate.rounds);
+    candidate.honest = table["honest"].value_or(false);
     candidate.hangs = table["hangs"].value_or(false);
     if (toml::array const* stages = table["stages"].as_array()) {
       for (toml::node const& stage : *stages) candidate.stages.push_back(stage.value_or(std::string()));
@@ -111,7 +112,8 @@ Result<Candidate> load_candidate(fs::path const& folder, std::string const& name
   } catch (toml::parse_error const& error) {
     return input_error(fmt::format("{}/{}: {}", name, description, error.description()));
   }
-  if (candidate.what.empty() || candidate.stages.empty() || candidate.words.empty()) {
+  bool const expects = candidate.honest || !(candidate.stages.empty() || candidate.words.empty());
+  if (candidate.what.empty() || !expects) {
     return input_error(fmt::format("{}/{}: what, stages and words are required.", name, description));
   }
   return candidate;

@@ -25,6 +25,7 @@ struct Candidate {
   std::string name;
   std::filesystem::path folder;
   std::string what;                            // a sentence: what it tries
+  bool honest = false;                         // the control: it must be verified and measured
   std::vector<std::string> stages;             // the stage where it must end, one of these
   std::string words;                           // in the message of that stage
   double run_seconds = 20, build_seconds = 60; // limits

@@ -98,7 +98,7 @@ class Trials {
     Result<std::string> const text = read_file(folder_ / name);
     if (text && WIFEXITED(status) && WEXITSTATUS(status) == 0) return verdict_from_json(evaluator::Json::parse(*text));
     std::string const end = WIFSIGNALED(status) ? fmt::format("was killed by signal {}", WTERMSIG(status)) : "failed";
-    return {"no verdict", false, {fmt::format("its trial {}", end)}, 0};
+    return {"no verdict", false, false, {fmt::format("its trial {}", end)}, 0};
   }
 
   fs::path folder_;
@@ -115,15 +115,18 @@ int run_all(std::vector<std::string> names) {
   auto const folder = evaluator::ScratchFolder::make(fs::temp_directory_path(), "cheat");
   if (!folder) return fmt::print(stderr, "{}\n", folder.error().message), 3;
   std::map<std::string, Verdict> const verdicts = Trials(folder->path()).run(names);
-  std::size_t contained = 0, verified = 0;
+  std::size_t hostile = 0, contained = 0, verified = 0, sound = 0;
   for (auto const& [name, verdict] : verdicts) {
+    sound += verdict.findings.empty() ? 1 : 0;
+    if (verdict.honest) continue;
+    hostile += 1;
     contained += verdict.findings.empty() ? 1 : 0;
     verified += verdict.verified ? 1 : 0;
   }
   std::vector<std::string> const left = evaluator::left_processes();
   for (std::string const& process : left) fmt::print("    LEFT BEHIND: {}\n", process);
-  fmt::print("cheat-test: {} of {} contained, {} verified\n", contained, names.size(), verified);
-  return contained == names.size() && verified == 0 && left.empty() ? 0 : 1;
+  fmt::print("cheat-test: {} of {} contained, {} verified\n", contained, hostile, verified);
+  return sound == names.size() && left.empty() ? 0 : 1;
 }
 
 } // namespace

@@ -113,6 +113,10 @@ class Examination {
     if (!report_.workloads.empty()) find("it has latencies");
   }
 
+  void success(spec::Specification const& specification) {
+    if (!report_.verified() || !report_.measured(specification)) find("the honest root is not verified and measured");
+  }
+
   void report_reads_back() {
     try {
       auto const again = evaluator::report_from_json(evaluator::Json::parse(to_json(report_).dump()));
@@ -176,13 +180,14 @@ Result<Verdict> try_candidate(Candidate const& candidate, fs::path const& root) 
                                                     .cancel = nullptr}));
   Verdict verdict;
   verdict.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  verdict.honest = candidate.honest;
   verdict.verified = report.verified();
   Examination examination(candidate, report);
-  examination.outcome();
+  candidate.honest ? examination.success(specification) : examination.outcome();
   examination.report_reads_back();
   examination.surroundings(canary, listener, scratch);
   verdict.findings = examination.findings();
-  if (verdict.verified) verdict.findings.emplace_back("it was VERIFIED");
+  if (verdict.verified && !candidate.honest) verdict.findings.emplace_back("it was VERIFIED");
   Stage const* const failed = examination.failed_stage();
   verdict.outcome = failed == nullptr ? "passed" : fmt::format("{}: {}", failed->name, failed->message);
   return verdict;
@@ -190,13 +195,14 @@ Result<Verdict> try_candidate(Candidate const& candidate, fs::path const& root) 
 
 evaluator::Json to_json(Verdict const& verdict) {
   return {{"outcome", verdict.outcome},
+          {"honest", verdict.honest},
           {"verified", verdict.verified},
           {"findings", verdict.findings},
           {"seconds", verdict.seconds}};
 }
 
 Verdict verdict_from_json(evaluator::Json const& json) {
-  return {json.at("outcome"), json.at("verified"), json.at("findings"), json.at("seconds")};
+  return {json.at("outcome"), json.at("honest"), json.at("verified"), json.at("findings"), json.at("seconds")};
 }
 
 } // namespace tik::cheat

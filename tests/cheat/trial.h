@@ -12,7 +12,8 @@ namespace tik::cheat {
 
 struct Verdict {
   std::string outcome;               // "consistency: The worker ..."
-  bool verified = false;             // the finding of the highest rank
+  bool honest = false;               // the control
+  bool verified = false;             // of a hostile candidate: the finding of the highest rank
   std::vector<std::string> findings; // what is not as it must be; empty: contained
   double seconds = 0;
 };
