@@ -11,10 +11,8 @@ namespace tik::attention::sm90 {
 
 using Bf16 = __nv_bfloat16;
 
-inline constexpr int consumer_groups = 2;
 inline constexpr int group_threads = 128;
-inline constexpr int group_rows = block_rows / consumer_groups; // 64: the rows of a wgmma
-inline constexpr int consumer_warps = consumer_groups * group_threads / 32;
+inline constexpr int group_rows = 64; // the rows of a wgmma
 // One lane gives a stage back for its warp. compute-sanitizer's racecheck does not follow that: a build for it has every lane
 // arrive by itself.
 #ifdef TIK_RACECHECK
@@ -22,9 +20,7 @@ inline constexpr bool every_lane_arrives = true;
 #else
 inline constexpr bool every_lane_arrives = false;
 #endif
-inline constexpr int consumer_arrivals = every_lane_arrives ? 32 * consumer_warps : consumer_warps;
-inline constexpr int full_threads = (consumer_groups + 1) * group_threads;
-static_assert(block_rows == tile_keys, "the last tile of an item is the one that the mask cuts");
+static_assert(tile_keys % group_rows == 0, "all rows of a group execute the same tiles");
 
 // A place in a ring of stages and the parity that a full barrier shows when the stage has been filled for this round.
 template <int stages>
@@ -41,14 +37,21 @@ struct Pipe {
 };
 
 // Tiles are [head_dim / 64][rows][64], each row of 64 swizzled by 128 bytes as TMA writes and wgmma reads it.
-template <int head_dim>
+template <int head_dim_, int groups_>
 struct alignas(1024) FullShared {
+  static constexpr int head_dim = head_dim_;
+  static constexpr int groups = groups_; // of consumers
+  static constexpr int block_rows = groups * group_rows;
+  static constexpr int threads = (groups + 1) * group_threads;
+  static constexpr int consumer_warps = groups * group_threads / 32;
+  static constexpr int arrivals_per_warp = every_lane_arrives ? 32 : 1;
+  static constexpr int arrivals = consumer_warps * arrivals_per_warp; // that give a tile back
   static constexpr int stages = 2;
 
   Bf16 queries[block_rows * head_dim];
   Bf16 keys[stages][tile_keys * head_dim];
   Bf16 values[stages][tile_keys * head_dim];
-  float4 total[consumer_groups][head_dim / 8][group_threads]; // the folded parts; each thread has its own column
+  float4 total[groups][head_dim / 8][group_threads]; // the folded parts; each thread has its own column
 
   uint64_t queries_full;
   uint64_t queries_empty;
@@ -58,14 +61,15 @@ struct alignas(1024) FullShared {
   uint64_t values_empty[stages];
   WorkItem item; // valid while queries_full is complete and queries_empty is not
 
-  __device__ void init_barriers() {
+  // item_readers: warps other than consumers that read the item.
+  __device__ void init_barriers(int item_readers) {
     ptx::init_barrier(queries_full, 1);
-    ptx::init_barrier(queries_empty, consumer_arrivals);
+    ptx::init_barrier(queries_empty, arrivals + item_readers * arrivals_per_warp);
     for (int stage = 0; stage < stages; ++stage) {
       ptx::init_barrier(keys_full[stage], 1);
-      ptx::init_barrier(keys_empty[stage], consumer_arrivals);
+      ptx::init_barrier(keys_empty[stage], arrivals);
       ptx::init_barrier(values_full[stage], 1);
-      ptx::init_barrier(values_empty[stage], consumer_arrivals);
+      ptx::init_barrier(values_empty[stage], arrivals);
     }
     ptx::fence_barrier_init();
   }

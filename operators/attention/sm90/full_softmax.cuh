@@ -1,5 +1,5 @@
-// The softmax of the full-sequence kernel, on scores in the registers of a wgmma accumulator (full_consume.cuh says which lane
-// holds what): mask, running maximum and sum, weights, and the fold of a finished part.
+// The softmax of the full-sequence kernel, on scores in the registers of a wgmma accumulator (full_overlapped.cuh says which
+// lane holds what): mask, running maximum and sum, weights, and the fold of a finished part.
 #pragma once
 
 #include "operators/attention/sm90/full_shared.cuh"

@@ -1,4 +1,5 @@
-// The consumers' half of the full-sequence kernel: a warp group that computes 64 query rows of each item.
+// A consumer of the full-sequence kernel: a warp group that computes 64 query rows of each item, one of two that share a
+// multiprocessor. For head_dim 128 and all but short sequences; full_serial.cuh serves the rest.
 //
 // A lane holds rows `quad` and `quad + 8` of its warp's 16 and, of each 8 columns, numbers 2 * lane_in_quad + {0, 1}: element
 // 4 * block + 2 * half + i of an accumulator is column 8 * block + 2 * lane_in_quad + i of row quad + 8 * half.
@@ -18,12 +19,14 @@ namespace tik::attention::sm90 {
 
 enum NamedBarrier : uint32_t { first_group_turn = 1 }; // + group
 
-template <int head_dim, int group>
-class Consumer {
+template <typename Shared, int group>
+class OverlappedConsumer {
  public:
-  using Shared = FullShared<head_dim>;
+  static constexpr int head_dim = Shared::head_dim;
+  static constexpr int block_rows = Shared::block_rows;
+  static_assert(Shared::groups == 2 && block_rows == tile_keys, "the last tile of an item is the one that the mask cuts");
 
-  __device__ __forceinline__ Consumer(Shared& shared, FullParameters const& parameters)
+  __device__ __forceinline__ OverlappedConsumer(Shared& shared, FullParameters const& parameters)
       : shared_(shared), parameters_(parameters), arrives_(every_lane_arrives || threadIdx.x % 32 == 0) {}
 
   // Takes items until none is left.
@@ -60,10 +63,10 @@ class Consumer {
   }
 
   __device__ __forceinline__ void wait_for_turn() {
-    ptx::named_barrier_sync(first_group_turn + group, consumer_groups * group_threads);
+    ptx::named_barrier_sync(first_group_turn + group, Shared::groups * group_threads);
   }
   __device__ __forceinline__ void pass_turn() {
-    ptx::named_barrier_arrive(first_group_turn + 1 - group, consumer_groups * group_threads);
+    ptx::named_barrier_arrive(first_group_turn + 1 - group, Shared::groups * group_threads);
   }
 
   __device__ __forceinline__ void release(uint64_t& barrier) {
