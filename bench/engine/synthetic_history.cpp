@@ -33,6 +33,7 @@ class Writer {
   Result<void> root(ir::Implementation implementation, evaluator::Report report) {
     commits_[{0}] = implementation.commit;
     speeds_[{0}] = 1;
+    root_ = implementation;
     TIK_CHECK(store_.append_root(std::move(implementation)));
     TIK_TRY(auto const audit, audited({0}, std::move(report)));
     return decide({0}, audit, ir::BranchStatus::continued, 8);
@@ -96,7 +97,7 @@ class Writer {
     TIK_TRY(auto const commit, sources_.commit(files, parent_commits, fmt::format("I{}: one line", number)));
     TIK_CHECK(sources_.keep(fmt::format("I{}", number), commit));
     TIK_TRY(auto difference, sources_.diff(parent_commits.front(), commit));
-    TIK_TRY(auto implementation, store_.implementation({0}));
+    auto implementation = root_;
     implementation.commit = commit;
     implementation.source_sha256 = hash_source_files(files);
     source_sha256_ = implementation.source_sha256;
@@ -197,6 +198,7 @@ class Writer {
   ir::SourceRepository& sources_;
   std::mt19937_64& random_;
   search::State state_;
+  ir::Implementation root_; // every implementation has its manifest and target
   std::map<ImplementationId, std::string> commits_;
   std::map<ImplementationId, double> speeds_;
   std::string source_sha256_; // of the implementation made last

@@ -161,6 +161,8 @@ Result<void> write_source_file(std::filesystem::path const& folder, SourceFile c
   if (error) return machine_error(fmt::format("{}: cannot be created: {}.", path.parent_path().string(), error.message()));
   Descriptor opened(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, file.executable ? 0755 : 0644));
   if (opened.number() < 0) return fail();
+  // Whatever the umask says: another user may have to read the tree, for example one that only builds it.
+  if (fchmod(opened.number(), file.executable ? 0755 : 0644) != 0) return fail();
   std::string_view rest = file.content;
   while (!rest.empty()) {
     ssize_t const count = ::write(opened.number(), rest.data(), rest.size());

@@ -28,7 +28,7 @@ using ActionId = Id<'A'>;
 using AuditId = Id<'U'>;
 using LineageId = Id<'L'>;
 template <char L>
-std::string to_string(Id<L> id) { return L + std::to_string(id.number); }
+std::string to_string(Id<L> id) { return std::string(1, L).append(std::to_string(id.number)); }
 // "O12" -> OpportunityId{12}; an error sentence names the text and what an id of this type looks like.
 template <char L>
 Result<Id<L>> parse_id(std::string_view text);

@@ -39,7 +39,10 @@ std::string links_of(SQLite::Statement& query, std::int64_t owner) {
   query.reset();
   query.bind(1, owner);
   std::string links;
-  while (query.executeStep()) links += (links.empty() ? "" : ",") + query.getColumn(0).getString();
+  while (query.executeStep()) {
+    if (!links.empty()) links += ',';
+    links += query.getColumn(0).getString();
+  }
   return links;
 }
 

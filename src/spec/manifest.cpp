@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "src/base/source_folder.h"
 #include "src/spec/table_reader.h"
 
 namespace tik::spec {
@@ -29,15 +30,14 @@ bool is_identifier(std::string_view text) {
 
 // Why `file` cannot name a file inside the source folder; empty when it can.
 std::string_view bad_path(std::string_view file) {
-  std::filesystem::path const path(file);
-  if (path.is_absolute()) return "is absolute: name it relative to the folder of the manifest";
-  for (auto const& part : path) {
-    if (part == ".." || part == "." || part.empty()) return "must be written without '.', '..' and doubled or final slashes";
+  if (file.starts_with('/')) return "is absolute: name it relative to the folder of the manifest.";
+  for (std::string_view rest = file;;) {
+    auto const slash = rest.find('/');
+    if (auto const reason = bad_source_name(rest.substr(0, slash)); !reason.empty()) return reason;
+    if (slash == std::string_view::npos) break;
+    rest.remove_prefix(slash + 1);
   }
-  if (file.find('\\') != std::string_view::npos || file.find('\n') != std::string_view::npos ||
-      file.find('\t') != std::string_view::npos)
-    return "holds a backslash, a tab or a line end: rename the file";
-  if (file == manifest_file) return "is the manifest itself, which has no role: drop it";
+  if (file == manifest_file) return "is the manifest itself, which has no role: drop it.";
   return {};
 }
 
@@ -92,7 +92,7 @@ class ManifestParser {
     auto const role = [&](std::string_view key) {
       auto files = reader.texts(key, 255, most_files, true);
       for (auto const& file : files) {
-        if (auto const reason = bad_path(file); !reason.empty()) reader.report(key, fmt::format("'{}' {}.", file, reason));
+        if (auto const reason = bad_path(file); !reason.empty()) reader.report(key, fmt::format("'{}' {}", file, reason));
         auto const [first, fresh] = files_.emplace(file, key);
         if (!fresh)
           reader.report(key, fmt::format("'{}' is listed under '{}' already: every file has one role.", file, first->second));
@@ -305,30 +305,6 @@ class ManifestParser {
   std::map<std::string, int, std::less<>> variants_, moves_; // line by name
 };
 
-// Every regular file below the folder, relative to it; an error names what is neither a file nor a folder.
-Result<std::set<std::string>> list_folder(std::filesystem::path const& folder) {
-  std::set<std::string> files;
-  std::error_code error;
-  std::filesystem::recursive_directory_iterator entry(folder, error), end;
-  if (error) return input_error(fmt::format("{}: cannot be read: {}.", folder.string(), error.message()));
-  for (; entry != end; entry.increment(error)) {
-    auto const status = entry->symlink_status(error);
-    if (error) break;
-    if (std::filesystem::is_directory(status)) continue;
-    auto const name = entry->path().lexically_relative(folder).generic_string();
-    if (!std::filesystem::is_regular_file(status)) {
-      return input_error(fmt::format("{}: {} is neither a regular file nor a folder: remove it.", folder.string(), name));
-    }
-    files.insert(name);
-    if (files.size() > most_files * 4) {
-      return input_error(
-          fmt::format("{}: holds more than {} files: name the source folder itself.", folder.string(), most_files * 4));
-    }
-  }
-  if (error) return input_error(fmt::format("{}: cannot be read: {}.", folder.string(), error.message()));
-  return files;
-}
-
 } // namespace
 
 std::string_view to_string(NumericalClass value) { return numerical_class_names[static_cast<std::size_t>(value)]; }
@@ -353,7 +329,9 @@ Result<Manifest> load_manifest(std::filesystem::path const& folder) {
   auto const file = folder / manifest_file;
   TIK_TRY(auto const text, read_document(file));
   TIK_TRY(auto manifest, parse_manifest(text, file.string()));
-  TIK_TRY(auto present, list_folder(folder));
+  TIK_TRY(auto const files, read_source_folder(folder));
+  std::set<std::string, std::less<>> present;
+  for (auto const& found : files) present.insert(found.name);
   present.erase(std::string(manifest_file));
   for (auto const* role : {&manifest.full_files, &manifest.decode_files, &manifest.shared_files}) {
     for (auto const& listed : *role) {

@@ -1,6 +1,7 @@
 // Source trees as commits: what goes in comes out, what differs is told exactly, what merges is merged, what is odd is refused.
 #include "src/ir/sources.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
@@ -20,7 +21,7 @@ struct SourcesTest : ::testing::Test {
   SourceRepository repository = value(SourceRepository::create(temporary.path() / "sources.git"));
   int folders = 0;
 
-  std::filesystem::path new_folder() { return temporary.path() / ("folder-" + std::to_string(folders++)); }
+  std::filesystem::path new_folder() { return temporary.path() / fmt::format("folder-{}", folders++); }
 
   std::filesystem::path folder_with(Files const& files) {
     auto const folder = new_folder();
