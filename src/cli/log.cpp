@@ -70,7 +70,7 @@ std::string to_text(std::vector<report::Attempt> const& attempts, std::size_t to
     std::string const facts = fmt::format("{:<6} {} {:>8} {:>7}  {:<10} {:<11} ", to_string(attempt.id),
                                           console.paint(padded(outcome, 19), paint_of(attempt)), total_us, speed, status, form);
     std::size_t const used = columns + 2 + 6 + 1 + 19 + 1 + 8 + 1 + 7 + 2 + 10 + 1 + 11 + 1;
-    std::size_t const room = console.columns > used + 12 ? console.columns - used : console.columns > 0 ? 12 : 0;
+    std::size_t const room = console.columns == 0 ? 80 : console.columns > used + 12 ? console.columns - used : 12;
     text += fmt::format("{}  {}{}\n", padded(line.graph, columns), facts, report::one_line(attempt.mechanism, room));
   }
   if (attempts.size() < total)

@@ -38,8 +38,8 @@ Progress::Progress(Console const& console, spec::Specification const& specificat
 void Progress::show(bool force) {
   std::string const steps =
       specification_.stopping.steps ? fmt::format("{}/{}", steps_, *specification_.stopping.steps) : std::to_string(steps_);
-  line_.show(fmt::format("step {}  best {} {}  patience {}/{}  {}{}", steps, incumbent_, report::ratio(speedup_), patience_,
-                         specification_.stopping.patience, doing_, last_.empty() ? "" : "  last: " + last_),
+  line_.show(fmt::format("step {} | best {} {} | patience {}/{} | {}{}", steps, incumbent_, report::ratio(speedup_), patience_,
+                         specification_.stopping.patience, doing_, last_.empty() ? "" : " | last: " + last_),
              force);
 }
 

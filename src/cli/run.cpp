@@ -26,8 +26,9 @@ class LimitedAgent : public agent::Agent {
 
   Result<std::optional<agent::ActionDraft>> act(agent::View const& view, agent::Workspace& workspace) override {
     double const elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
-    if (steps_ > 0 && acted_ >= steps_) reached_ = fmt::format("the {} of this run are done", report::count(steps_, "step"));
-    if (seconds_ > 0 && elapsed >= seconds_) reached_ = fmt::format("the {:g} seconds of this run are over", seconds_);
+    if (steps_ > 0 && acted_ >= steps_)
+      reached_ = fmt::format("this run's limit of {} is reached", report::count(steps_, "step"));
+    if (seconds_ > 0 && elapsed >= seconds_) reached_ = fmt::format("this run's limit of {:g} seconds is reached", seconds_);
     if (!reached_.empty()) return std::nullopt;
     ++acted_;
     return inner_->act(view, workspace);
@@ -59,11 +60,11 @@ std::string stop_words(search::StopReason reason, spec::Stopping const& stopping
     case search::StopReason::patience:
       return fmt::format("{} without improvement (patience)", report::count(stopping.patience, "audit"));
     case search::StopReason::steps:
-      return fmt::format("the specification's {} are done", report::count(*stopping.steps, "step"));
+      return fmt::format("the specification's limit of {} is reached", report::count(*stopping.steps, "step"));
     case search::StopReason::seconds:
-      return fmt::format("the specification's {:g} seconds are over", *stopping.seconds);
+      return fmt::format("the specification's limit of {:g} seconds is reached", *stopping.seconds);
     case search::StopReason::tokens:
-      return fmt::format("the specification's {} model tokens are used", *stopping.tokens);
+      return fmt::format("the specification's limit of {} model tokens is reached", *stopping.tokens);
     case search::StopReason::no_opportunity:
       return "no opportunity is left that the agent would act on";
     case search::StopReason::interrupted:

@@ -18,7 +18,7 @@ TEST(WholeSearch, RunsReportsAndIsVerified) {
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("step 1: I1 ("));
   EXPECT_THAT(run.out, HasSubstr("step 3: I3 ("));
-  EXPECT_THAT(run.out, HasSubstr("stopped: the 3 steps of this run are done\n"));
+  EXPECT_THAT(run.out, HasSubstr("stopped: this run's limit of 3 steps is reached\n"));
   EXPECT_THAT(run.out, HasSubstr("report: " + search + "/report/report.md\n"));
   EXPECT_THAT(run.out, Not(HasSubstr("\r"))) << "plain lines when the output is not a terminal";
   for (std::string const file : {"report.md", "speedup.svg", "latency.svg", "lineage.svg"})
