@@ -69,8 +69,9 @@ Observed observe(Knowledge const& knowledge, Trial const& base, Move const& move
   return observed;
 }
 
-double prior(Trial const& base, Declaration const& declaration, Move const& move) {
-  double const plain = move.kind == Move::Kind::rewrite ? rewrite_prior : tunable_prior;
+double prior(Knowledge const& knowledge, Trial const& base, Declaration const& declaration, Move const& move) {
+  double const plain = (move.kind == Move::Kind::rewrite ? rewrite_prior : tunable_prior) /
+                       std::pow(4, domain_steps(knowledge.manifest(), base.configuration, move) - 1);
   auto const symptom = base.symptoms.find(declaration.helps);
   if (symptom == base.symptoms.end()) return plain;
   return plain * (unsupported + (supported - unsupported) * symptom->second.strength);
@@ -113,7 +114,7 @@ std::map<std::string, double> expected_changes(View const& view, Knowledge const
                                                Move const& move, int& observations) {
   Declaration const declaration = declaration_of(knowledge.manifest(), move);
   Observed const observed = observe(knowledge, base, move);
-  double const expected = prior(base, declaration, move);
+  double const expected = prior(knowledge, base, declaration, move);
   std::map<std::string, double> changes;
   for (spec::Workload const& workload : view.specification.workloads) {
     double const own = touches(declaration, workload) ? expected : 0;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace tik::agent {
 namespace {
@@ -137,8 +138,8 @@ std::vector<Move> available_moves(Tree const& tree, spec::Manifest const& manife
     auto const value = value_of(tree, tunable);
     auto const at = value ? std::find(tunable.domain.begin(), tunable.domain.end(), *value) : tunable.domain.end();
     if (at == tunable.domain.end()) continue;
-    if (at != tunable.domain.begin()) moves.push_back({Move::Kind::tunable, tunable.name, *std::prev(at)});
-    if (std::next(at) != tunable.domain.end()) moves.push_back({Move::Kind::tunable, tunable.name, *std::next(at)});
+    for (std::string const& other : tunable.domain)
+      if (other != *value) moves.push_back({Move::Kind::tunable, tunable.name, other});
   }
   for (spec::Rewrite const& rewrite : manifest.rewrites) {
     bool const ready = std::all_of(rewrite.requires_.begin(), rewrite.requires_.end(),
@@ -147,6 +148,15 @@ std::vector<Move> available_moves(Tree const& tree, spec::Manifest const& manife
       moves.push_back({Move::Kind::rewrite, rewrite.name, ""});
   }
   return moves;
+}
+
+int domain_steps(spec::Manifest const& manifest, Configuration const& configuration, Move const& move) {
+  spec::Tunable const* const tunable = find_tunable(manifest, move.name);
+  auto const value = configuration.values.find(move.name);
+  if (move.kind != Move::Kind::tunable || !tunable || value == configuration.values.end()) return 1;
+  auto const from = std::find(tunable->domain.begin(), tunable->domain.end(), value->second);
+  auto const to = std::find(tunable->domain.begin(), tunable->domain.end(), move.value);
+  return static_cast<int>(std::abs(std::distance(from, to)));
 }
 
 std::vector<Move> missing_moves(Configuration const& from, Configuration const& to, Configuration const& root) {

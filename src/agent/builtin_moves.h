@@ -55,9 +55,11 @@ Configuration configuration_of(Tree const& tree, spec::Manifest const& manifest,
 // Whether a rewrite was made, or a tunable has another value than in the root.
 bool is_set(Configuration const& configuration, Configuration const& root, std::string const& name);
 // Every move that the text of the tree admits and whose requirements hold: `root` says which values count as not set. Of a
-// tunable, the neighbours of its value in the domain.
+// tunable, every other value of its domain.
 std::vector<Move> available_moves(Tree const& tree, spec::Manifest const& manifest, Configuration const& configuration,
                                   Configuration const& root);
+// How many places of its domain a tunable moves from its present value; 1 for a rewrite.
+int domain_steps(spec::Manifest const& manifest, Configuration const& configuration, Move const& move);
 // What `to` has and `from` lacks: its further rewrites, and the tunables that it set and `from` left as in the root.
 std::vector<Move> missing_moves(Configuration const& from, Configuration const& to, Configuration const& root);
 

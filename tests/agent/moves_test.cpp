@@ -55,12 +55,14 @@ TEST_F(CpuMoves, TextThatOccursTwiceIsNotEdited) {
   EXPECT_FALSE(apply(doubled, manifest_, tunable("dot_lanes", "8")));
 }
 
-TEST_F(CpuMoves, NeighboursOfATunablesValueAreAvailable) {
+TEST_F(CpuMoves, EveryOtherValueOfATunableIsAvailable) {
   std::vector<Move> const moves = available(tree_, {});
   EXPECT_THAT(moves, Contains(tunable("tile_keys", "8")));
-  EXPECT_THAT(moves, Contains(tunable("tile_keys", "32")));
-  EXPECT_THAT(moves, Not(Contains(tunable("tile_keys", "64"))));
-  EXPECT_THAT(moves, Contains(tunable("dot_lanes", "8")));
+  EXPECT_THAT(moves, Contains(tunable("tile_keys", "64")));
+  EXPECT_THAT(moves, Not(Contains(tunable("tile_keys", "16")))) << "that is the root's own value";
+  EXPECT_EQ(domain_steps(manifest_, root_, tunable("tile_keys", "32")), 1);
+  EXPECT_EQ(domain_steps(manifest_, root_, tunable("tile_keys", "128")), 3);
+  EXPECT_EQ(domain_steps(manifest_, root_, rewrite("values-by-row")), 1);
 }
 
 TEST_F(CpuMoves, RewriteWaitsForWhatItRequires) {

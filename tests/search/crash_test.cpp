@@ -1,8 +1,11 @@
-// A search killed with SIGKILL at random moments and resumed each time: no record that was acknowledged is lost, none counts
-// twice, and every check of the records passes after every kill. TIK_KILLS sets the number of kills.
+// A search killed with SIGKILL, at random moments and right after records, and resumed each time: no record that was
+// acknowledged is lost, none counts twice, and every check of the records passes after every kill. TIK_KILLS sets the number of
+// kills.
+#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -51,9 +54,28 @@ class Acknowledging : public Observer {
   _exit(reason ? 0 : 1);
 }
 
-// Runs the search in a child process for so long; returns what it acknowledged. 0 in `status` means that the search ended by
-// itself.
-std::vector<std::string> run_and_kill(std::filesystem::path const& folder, std::chrono::milliseconds delay, int& status) {
+// When to kill: so many milliseconds after the start or, where `records` is positive, after that many acknowledged records.
+struct Moment {
+  int records = 0;
+  int milliseconds = 0;
+};
+
+// What comes through the pipe, line by line, until the moment has come or nothing more comes.
+void listen(int pipe, Moment const& moment, std::string& text) {
+  auto const until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  char buffer[4096];
+  while (std::count(text.begin(), text.end(), '\n') < moment.records && std::chrono::steady_clock::now() < until) {
+    pollfd ready{pipe, POLLIN, 0};
+    if (poll(&ready, 1, 100) <= 0) continue;
+    ssize_t const size = read(pipe, buffer, sizeof buffer);
+    if (size <= 0) return;
+    text.append(buffer, static_cast<std::size_t>(size));
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(moment.milliseconds));
+}
+
+// Runs the search in a child process and kills it; returns what it acknowledged. `status` is the child's.
+std::vector<std::string> run_and_kill(std::filesystem::path const& folder, Moment const& moment, int& status) {
   int ends[2];
   EXPECT_EQ(pipe(ends), 0);
   pid_t const child = fork();
@@ -62,14 +84,14 @@ std::vector<std::string> run_and_kill(std::filesystem::path const& folder, std::
     search_until_killed(folder, ends[1]);
   }
   close(ends[1]);
-  std::this_thread::sleep_for(delay);
+  std::string text;
+  listen(ends[0], moment, text);
   kill(child, SIGKILL);
   EXPECT_EQ(waitpid(child, &status, 0), child);
-  std::vector<std::string> lines;
-  std::string text;
   char buffer[4096];
   for (ssize_t size; (size = read(ends[0], buffer, sizeof buffer)) > 0;) text.append(buffer, static_cast<std::size_t>(size));
   close(ends[0]);
+  std::vector<std::string> lines;
   for (std::size_t at = 0, end; (end = text.find('\n', at)) != std::string::npos; at = end + 1)
     lines.push_back(text.substr(at, end - at));
   return lines;
@@ -99,8 +121,12 @@ TEST_F(Crash, KilledAnywhereTheSearchGoesOn) {
   std::vector<std::string> acknowledged;
   for (int i = 0; i < kills; ++i) {
     int status = 0;
-    auto const delay = std::chrono::milliseconds(std::uniform_int_distribution(5, 3000)(random));
-    std::vector<std::string> const lines = run_and_kill(folder(), delay, status);
+    Moment moment;
+    if (i % 2 == 0)
+      moment.milliseconds = std::uniform_int_distribution(1, 3000)(random);
+    else
+      moment = {std::uniform_int_distribution(1, 3)(random), std::uniform_int_distribution(0, 40)(random)};
+    std::vector<std::string> const lines = run_and_kill(folder(), moment, status);
     ASSERT_TRUE(WIFSIGNALED(status) || WEXITSTATUS(status) == 0) << "the resumed search failed";
     acknowledged.insert(acknowledged.end(), lines.begin(), lines.end());
     auto const verification = verify(folder());
