@@ -131,7 +131,7 @@ DecodeGrid decode_grid(tik_attention_shape const& shape, tik_attention_limits co
   grid.rows = limits.query_length * (shape.query_heads / shape.kv_heads);
   grid.block_rows = grid.rows <= 8 ? 8 : 16;
   grid.row_blocks = (grid.rows + grid.block_rows - 1) / grid.block_rows;
-  grid.parts = (limits.kv_length + part_keys - 1) / part_keys;
+  grid.parts = std::max(1, (limits.kv_length + part_keys - 1) / part_keys);
   return grid;
 }
 

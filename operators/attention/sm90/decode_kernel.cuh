@@ -75,6 +75,10 @@ class Consumer {
       compute_sums(shared_, params_, item, stages.tiles);
       named_barrier(sums_barrier, 32 * (Shape::value_warps + 1));
     }
+    if constexpr (Shape::walks && Shape::value_warps < consumer_warps) {
+      // A warp without columns must not be a round of the ring ahead: a barrier tells two rounds apart, not three.
+      named_barrier(consumers_barrier, consumer_threads);
+    }
     ring_.advance_far(stages.values);
     item_phase_ ^= 1;
     query_buffer_ = query_buffer_ + 1 == Shape::query_buffers ? 0 : query_buffer_ + 1;
@@ -232,18 +236,19 @@ __device__ __forceinline__ void share(DecodeParams const& params, DecodeShared<S
   uint32_t const warp = threadIdx.x / 32;
   OneItem<Shape> const one(params, shared);
   cluster_arrive();
-  __syncthreads();
   Item item = one.place();
   if (warp >= consumer_warps) {
     if constexpr (Shape::blocks_per_multiprocessor == 2) give_back_registers<producer_registers>();
     Loader<Shape> loader(params, shared);
     loader.find_pages(item);
     loader.find_rows(item);
+    __syncthreads(); // the barriers are initialised
     one.complete(item);
     if (item.keys > 0) loader.run(item);
     cluster_wait();
   } else {
     if constexpr (Shape::blocks_per_multiprocessor == 2) take_registers<consumer_registers>();
+    __syncthreads();
     one.complete(item);
     Consumer<Shape> consumer(params, shared);
     if (item.keys > 0) {

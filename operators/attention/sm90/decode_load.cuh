@@ -122,9 +122,12 @@ class Loader {
       for (int i = 0; i < passes_a_group; ++i) rows[i] = row + int64_t{i * Rows::key(1)} * params_.token_bytes;
       int64_t const* const offsets = &shared_.group_offset[key / group_keys];
       if (whole) {
+        int64_t of_pass[passes]; // read before the first copy, because a copy is a fence for the compiler
+#pragma unroll
+        for (int pass = 0; pass < passes; ++pass) of_pass[pass] = offsets[Rows::key(pass) / group_keys];
 #pragma unroll
         for (int pass = 0; pass < passes; ++pass) {
-          copy_async_16(shared + pass * pass_bytes, rows[pass % passes_a_group] + offsets[Rows::key(pass) / group_keys], true);
+          copy_async_16(shared + pass * pass_bytes, rows[pass % passes_a_group] + of_pass[pass], true);
         }
       } else {
 #pragma unroll 2

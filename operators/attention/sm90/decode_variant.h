@@ -11,9 +11,11 @@
 namespace tik::attention::sm90 {
 
 struct DecodeVariant {
-  int cluster;    // blocks that share one part: 1, 2, 4 or 8; each computes head_dim / cluster columns of the output
+  // Blocks that share one item, each with head_dim / cluster columns of the output: 2, 4 or 8 (head_dim 64: 2 or 4). With 1,
+  // blocks walk over all items instead, one block a multiprocessor.
+  int cluster;
   int row_blocks; // blocks of 8 query rows a thread block serves: 1 or 2
-  int stages;     // 16 KiB buffers for keys and values on their way: 4 or 8
+  int stages;     // 16 KiB buffers for keys and values on their way, with one row block: 5 or 8
 };
 
 // How the work of a call falls into items: one item is one part of one KV head of one sequence for one block of query rows.
@@ -24,6 +26,7 @@ struct DecodeGrid {
   int parts;      // parts of the longest sequence
 };
 
+// The grid of the largest call within the limits.
 DecodeGrid decode_grid(tik_attention_shape const& shape, tik_attention_limits const& limits);
 
 // The variant for `batch` sequences within the limits.
