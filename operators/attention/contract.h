@@ -70,9 +70,9 @@ typedef struct tik_kv_view {
   int64_t page_stride;     /* paged only */
   int64_t token_stride;
   int64_t head_stride;
-  const int32_t* page_table; /* [batch, page_table_stride]; paged only. Entries past a sequence's last page are never read. */
+  const int32_t* page_table; /* [batch, page_table_stride]; paged only. Entries past a sequence's last page are not used. */
   int32_t page_table_stride; /* entries a sequence: at least ceil(limits.kv_length / page_size) */
-  int32_t page_count;        /* pages in the pool: every entry read is in [0, page_count) */
+  int32_t page_count;        /* pages in the pool: every entry used is in [0, page_count) */
 } tik_kv_view;
 
 typedef struct tik_attention_args {
