@@ -12,7 +12,8 @@ namespace tik::report {
 namespace {
 
 constexpr std::size_t most_vertices = 220;
-constexpr double layer_px = 108, row_px = 58, radius = 17, margin = 46, top = 96, caption_px = 30;
+constexpr double widest_layer_px = 108, narrowest_layer_px = 46, widest_px = 6000, row_px = 58, radius = 17, margin = 46,
+                 top = 96, caption_px = 30;
 
 struct Look {
   std::string_view fill, text;
@@ -114,6 +115,7 @@ std::string plot_lineage(std::string const& search, std::vector<Attempt> const& 
       if (auto const found = number.find(parent); found != number.end()) edges.push_back({found->second, i});
   Layout const layout = layered_layout(drawn.size(), edges);
 
+  double const layer_px = std::clamp(widest_px / std::max(layout.layers, 1.0), narrowest_layer_px, widest_layer_px);
   double const width_px = std::max(780.0, 2 * margin + layout.layers * layer_px);
   double const height_px = top + layout.rows * row_px + 2 * radius + caption_px + 30;
   auto const place = [&](Point at) { return Point{margin + at.x * layer_px, top + radius + at.y * row_px}; };

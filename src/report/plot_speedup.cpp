@@ -86,17 +86,25 @@ std::string plot_speedup(std::string const& search, std::vector<Attempt> const& 
     if (attempts[step].verdict == Verdict::promoted && attempts[step].speedup) best = *attempts[step].speedup;
     staircase.push_back({at, y(best)});
   }
-  svg.polyline(staircase, {color::promoted, 2.5, ""});
-  for (std::size_t step = 0; step < attempts.size(); ++step) {
+  // Many marks are drawn small; the staircase and the promotions lie above the others, so that they never hide the curve.
+  double const radius = attempts.size() <= 80 ? 4.5 : attempts.size() <= 400 ? 3 : 1.6;
+  double const rim = attempts.size() <= 400 ? 1.5 : 0;
+  auto const draw = [&](std::size_t step) {
     Attempt const& attempt = attempts[step];
     Point const at{x(static_cast<double>(step)), attempt.speedup ? y(*attempt.speedup) : y(0)};
     std::string const tooltip = fmt::format("{}: {}{}", to_string(attempt.id), outcome_words(attempt),
                                             attempt.speedup ? ", " + ratio(*attempt.speedup) : std::string());
     if (attempt.verdict == Verdict::failed)
-      svg.cross({at.x, y(0)}, 4, {color::failed, 2, ""}, tooltip);
+      svg.cross({at.x, y(0)}, radius * 0.9, {color::failed, radius > 2 ? 2.0 : 1.0, ""}, tooltip);
     else
-      svg.circle(at, attempt.verdict == Verdict::promoted ? 5.5 : 4.5, mark_color(attempt), {color::paper, 1.5, ""}, tooltip);
-  }
+      svg.circle(at, attempt.verdict == Verdict::promoted ? radius + 1 : radius, mark_color(attempt), {color::paper, rim, ""},
+                 tooltip);
+  };
+  for (std::size_t step = 0; step < attempts.size(); ++step)
+    if (attempts[step].verdict != Verdict::promoted) draw(step);
+  svg.polyline(staircase, {color::promoted, 2.5, ""});
+  for (std::size_t step = 0; step < attempts.size(); ++step)
+    if (attempts[step].verdict == Verdict::promoted) draw(step);
   // The final figure stands above the end of the staircase, where nothing else can be.
   svg.text({width_px - right, y(best) - 10}, ratio(best), {14, color::promoted, Anchor::end, true});
   return svg.str();
