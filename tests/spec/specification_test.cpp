@@ -175,6 +175,8 @@ INSTANTIATE_TEST_SUITE_P(
     All, BadSpecificationTest,
     ::testing::Values(
         BadInput{"NotToml", "schema = [", "spec.toml:1: ", "not valid TOML"},
+        BadInput{"TableWithoutName", "[[#\n]]", "spec.toml:1: ", "not valid TOML"},
+        BadInput{"LetterBeyondAscii", with("seed = 7", "seed = Ǚ7"), "spec.toml:32: ", "not valid TOML"},
         BadInput{"DuplicateKey", with("name = \"demo\"", "name = \"demo\"\nname = \"again\""),
                  "spec.toml:3: ", "not valid TOML"},
         BadInput{"NotUtf8", with("demo", "de\xff"), "spec.toml:2: ", "not valid TOML"},
