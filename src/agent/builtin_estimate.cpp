@@ -15,6 +15,7 @@ constexpr double supported = 1.6, unsupported = 0.4; // factors on the prior, by
 constexpr double prior_weight = 0.6;                 // in observations
 constexpr double enabled_discount = 0.6;             // of what a move makes possible
 constexpr double follow_through = 0.35;              // for the step that a slower one was taken for
+constexpr double measured_gain = 0.2;                // for a merge with an active branch: its gain is no guess
 constexpr double one_sided_success = 0.2;            // chance that a one-sided numerical change keeps the bits
 constexpr double curiosity = 0.8;                    // for asking the evaluator where the constraint binds
 constexpr double failure_penalty = 0.3;
@@ -126,6 +127,21 @@ std::map<std::string, double> expected_changes(View const& view, Knowledge const
   return changes;
 }
 
+// Whether the base, which is not the incumbent, was made for this candidate, and nothing of its kind was tried yet.
+bool follows_through(View const& view, Knowledge const& knowledge, Trial const& base, Candidate const& candidate) {
+  return candidate.moves.size() == 1 && candidate.base != view.state.incumbent &&
+         !knowledge.tried(candidate.moves.front().name) &&
+         std::any_of(base.moves.begin(), base.moves.end(),
+                     [&](Move const& last) { return leads_to(knowledge.manifest(), last, candidate.moves.front()); });
+}
+
+// The T that a candidate is compared with: the incumbent's, or its own base's when the incumbent is another offspring of that
+// base and the two can be merged.
+double reference_us(View const& view, Knowledge const& knowledge, Trial const& base, Candidate const& candidate) {
+  bool const beside = knowledge.trial(*view.state.incumbent).parents == std::vector{candidate.base};
+  return beside && follows_through(view, knowledge, base, candidate) ? base.total_us : view.state.incumbent_total_us;
+}
+
 // What speaks for or against a candidate besides the latencies that it is expected to have.
 double hope(View const& view, Knowledge const& knowledge, Trial const& base, Candidate const& candidate) {
   double possible = 0, penalty = 0, question = 0;
@@ -137,11 +153,8 @@ double hope(View const& view, Knowledge const& knowledge, Trial const& base, Can
     bool const one_sided = declaration_of(knowledge.manifest(), move).parts_the_entry_points();
     if (one_sided && asked < one_sided_questions && view.state.steps >= 2 + 4 * asked) question = curiosity;
   }
-  bool const follows = candidate.moves.size() == 1 && candidate.base != view.state.incumbent &&
-                       std::any_of(base.moves.begin(), base.moves.end(), [&](Move const& last) {
-                         return leads_to(knowledge.manifest(), last, candidate.moves.front());
-                       });
-  return possible + question - penalty + (follows ? follow_through : 0);
+  double const measured = candidate.other && view.state.frontier.contains(*candidate.other) ? measured_gain : 0;
+  return possible + question - penalty + measured + (follows_through(view, knowledge, base, candidate) ? follow_through : 0);
 }
 
 } // namespace
@@ -171,7 +184,7 @@ Estimate estimate(View const& view, Knowledge const& knowledge, Candidate const&
     result.latency_us[workload.id] = latency->second * std::exp(changes[workload.id]);
     result.total_us += workload.weight * result.latency_us[workload.id];
   }
-  double const gain = std::log(view.state.incumbent_total_us / result.total_us);
+  double const gain = std::log(reference_us(view, knowledge, base, candidate) / result.total_us);
   result.value = (gain > 0 ? chance * gain : gain) + hope(view, knowledge, base, candidate);
   result.grounds = result.observations > 0
                        ? fmt::format("measured {} time{} before", result.observations, result.observations == 1 ? "" : "s")
