@@ -28,7 +28,7 @@ demo: setup
 	@script/demo.sh $(BUILD)/bin/tik
 
 test: build
-	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
+	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS) $(CTEST_FLAGS)
 
 test-asan:
 	@$(MAKE) test PRESET=asan
