@@ -1,0 +1,25 @@
+# Third-party libraries inside the program: `tik` is copied to hosts that have only the C and C++ libraries. Debian has static ones of
+# all but two things: fmt, whose source is in its headers, and GSS-API, which libgit2 would use to log on to a git server.
+find_package(fmt REQUIRED)
+add_library(tik_fmt STATIC ${CMAKE_CURRENT_LIST_DIR}/../src/linked/fmt.cpp)
+foreach(property INCLUDE_DIRECTORIES COMPILE_DEFINITIONS)
+  get_target_property(value fmt::fmt INTERFACE_${property})
+  set_target_properties(tik_fmt PROPERTIES ${property} "${value}" INTERFACE_${property} "${value}")
+endforeach()
+
+# tik_static(NAME LIBRARY...): an interface library of the archives of the given names.
+function(tik_static name)
+  add_library(${name} INTERFACE)
+  foreach(library ${ARGN})
+    find_library(${library}_archive lib${library}.a REQUIRED)
+    target_link_libraries(${name} INTERFACE ${${library}_archive})
+  endforeach()
+endfunction()
+tik_static(tik_crypto crypto)
+target_link_libraries(tik_crypto INTERFACE Threads::Threads ${CMAKE_DL_LIBS})
+tik_static(tik_sqlite SQLiteCpp sqlite3)
+target_link_libraries(tik_sqlite INTERFACE Threads::Threads ${CMAKE_DL_LIBS} m)
+add_library(tik_no_gssapi STATIC ${CMAKE_CURRENT_LIST_DIR}/../src/linked/no_gssapi.cpp)
+tik_static(tik_git2 git2 ssh2 mbedtls mbedx509 mbedcrypto http_parser pcre2-8 ssl z)
+target_link_libraries(tik_git2 INTERFACE tik_no_gssapi tik_crypto)
+tik_static(tik_seccomp seccomp)
