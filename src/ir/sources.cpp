@@ -127,6 +127,9 @@ Result<void> SourceRepository::keep(std::string const& name, std::string const& 
     return {};
   }
   auto const reference_name = "refs/tik/" + name;
+  // A lock on the name is what a killed process left: there is one writer, and no other program writes these names.
+  std::error_code ignored;
+  std::filesystem::remove(repository_->folder / (reference_name + ".lock"), ignored);
   // Not flushed: the flush of the record that follows carries it, and the record is the truth.
   git_reference* reference = nullptr;
   int const code = git_reference_create(&reference, git, reference_name.c_str(), git_commit_id(found.get()), 1, nullptr);

@@ -335,6 +335,14 @@ TEST_F(SourcesTest, AMissingObjectIsDamageThatNamesIt) {
   EXPECT_TRUE(reopened.check_out(other, new_folder()));
 }
 
+TEST_F(SourcesTest, ALockThatAKilledProcessLeftOnANameIsTakenAway) {
+  auto const id = commit(simple);
+  std::filesystem::create_directories(temporary.path() / "sources.git/refs/tik");
+  value(write_file(temporary.path() / "sources.git/refs/tik/I0.lock", ""));
+  value(repository.keep("I0", id));
+  EXPECT_EQ(value(repository.kept("I0")), id);
+}
+
 TEST_F(SourcesTest, OpenRefusesWhatIsNoRepository) {
   auto const result = SourceRepository::open(temporary.path() / "nowhere");
   ASSERT_FALSE(result);
