@@ -4,13 +4,14 @@ JOBS   ?= $(shell nproc)
 BUILD  := build/$(PRESET)
 SOURCES = $(shell git ls-files '*.h' '*.cpp' '*.cu' '*.cuh')
 
-.PHONY: help setup build demo test test-asan test-tsan cheat-test bench format lint clean
+.PHONY: help setup build demo test test-asan test-tsan cheat-test kill-test bench format lint clean
 
 help:
 	@echo 'make demo       install what is missing, build, run the demo search on this CPU'
 	@echo 'make test       the same for all tests'
 	@echo 'make test-asan  the tests under AddressSanitizer and UndefinedBehaviorSanitizer; test-tsan: ThreadSanitizer'
 	@echo 'make cheat-test hostile candidates before the evaluator: what became of each, and how many were contained'
+	@echo 'make kill-test  a search killed KILLS times and resumed each time: what was lost, what was doubled'
 	@echo 'make bench      figures of the engine, one `name: value` a line'
 	@echo 'make format     clang-format;  make lint: clang-tidy and format check'
 	@echo 'PRESET=release|debug|cpu|asan|tsan   JOBS=N'
@@ -40,6 +41,12 @@ cheat-test: setup
 	@cmake --preset $(PRESET) --log-level=WARNING
 	@cmake --build $(BUILD) -j $(JOBS) --target cheat
 	@$(BUILD)/bin/cheat
+
+KILLS ?= 200
+kill-test: setup
+	@cmake --preset $(PRESET) --log-level=WARNING
+	@cmake --build $(BUILD) -j $(JOBS) --target kill_test
+	@$(BUILD)/bin/kill_test $(KILLS) --commit "$$(git describe --always --dirty)" $(if $(RESULT),--result $(RESULT))
 
 bench: build
 	@script/bench $(BUILD)
