@@ -4,7 +4,7 @@ JOBS   ?= $(shell nproc)
 BUILD  := build/$(PRESET)
 SOURCES = $(shell git ls-files '*.h' '*.cpp' '*.cu' '*.cuh')
 
-.PHONY: help setup build demo test test-asan test-tsan cheat-test kill-test bench format lint clean
+.PHONY: help setup build demo test test-asan test-tsan cheat-test kill-test fuzz-test bench format lint clean
 
 help:
 	@echo 'make demo       install what is missing, build, run the demo search on this CPU'
@@ -12,6 +12,7 @@ help:
 	@echo 'make test-asan  the tests under AddressSanitizer and UndefinedBehaviorSanitizer; test-tsan: ThreadSanitizer'
 	@echo 'make cheat-test hostile candidates before the evaluator: what became of each, and how many were contained'
 	@echo 'make kill-test  a search killed KILLS times and resumed each time: what was lost, what was doubled'
+	@echo 'make fuzz-test  every reader of foreign input under its fuzzer for FUZZ_SECONDS'
 	@echo 'make bench      figures of the engine, one `name: value` a line'
 	@echo 'make format     clang-format;  make lint: clang-tidy and format check'
 	@echo 'PRESET=release|debug|cpu|asan|tsan   JOBS=N'
@@ -47,6 +48,12 @@ kill-test: setup
 	@cmake --preset $(PRESET) --log-level=WARNING
 	@cmake --build $(BUILD) -j $(JOBS) --target kill_test
 	@$(BUILD)/bin/kill_test $(KILLS) --commit "$$(git describe --always --dirty)" $(if $(RESULT),--result $(RESULT))
+
+FUZZ_SECONDS ?= 60
+fuzz-test: setup
+	@cmake --preset fuzz --log-level=WARNING
+	@cmake --build build/fuzz -j $(JOBS) --target fuzzers
+	@script/fuzz build/fuzz $(FUZZ_SECONDS)
 
 bench: build
 	@script/bench $(BUILD)
