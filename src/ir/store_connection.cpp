@@ -82,6 +82,17 @@ Error translate(SQLite::Exception const& exception, std::filesystem::path const&
   }
 }
 
+// What it still has in its hands must not keep a transaction open or memory occupied.
+Statement::~Statement() {
+  if (!idle_) return;
+  tryReset();
+  try {
+    clearBindings();
+    idle_->try_emplace(getQuery(), std::move(static_cast<SQLite::Statement&>(*this)));
+  } catch (std::exception const&) { // then it is compiled again
+  }
+}
+
 Connection::Connection(std::filesystem::path file, std::unique_ptr<SQLite::Database> database)
     : file_(std::move(file)), database_(std::move(database)) {}
 
@@ -116,8 +127,16 @@ Connection Connection::open(std::filesystem::path const& file, Store::Mode mode)
 
 bool Connection::in_transaction() const { return sqlite3_get_autocommit(database_->getHandle()) == 0; }
 
+Statement Connection::take(std::string const& sql) const {
+  auto const found = idle_->find(sql);
+  if (found == idle_->end()) return {SQLite::Statement(*database_, sql), idle_};
+  Statement statement(std::move(found->second), idle_);
+  idle_->erase(found);
+  return statement;
+}
+
 std::optional<std::int64_t> Connection::cell(std::string const& sql) const {
-  SQLite::Statement query(*database_, sql);
+  Statement query = take(sql);
   if (!query.executeStep() || query.getColumn(0).isNull()) return std::nullopt;
   return query.getColumn(0).getInt64();
 }

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 #include "src/ir/store.h"
@@ -16,6 +17,23 @@ namespace tik::ir {
 
 // The error that an exception of SQLite stands for: who has to act, in which file, what to do.
 Error translate(SQLite::Exception const& exception, std::filesystem::path const& file);
+
+// Compiled statements that are not in use, by their text. Compiling one takes longer than running it, above all an INSERT with
+// its triggers.
+using IdleStatements = std::unordered_map<std::string, SQLite::Statement>;
+
+// A statement in use. It goes back to the idle ones at the end.
+class Statement : public SQLite::Statement {
+ public:
+  Statement(SQLite::Statement statement, std::shared_ptr<IdleStatements> idle)
+      : SQLite::Statement(std::move(statement)), idle_(std::move(idle)) {}
+  Statement(Statement&& other) noexcept = default;
+  Statement& operator=(Statement&&) = delete;
+  ~Statement();
+
+ private:
+  std::shared_ptr<IdleStatements> idle_; // nothing when this was moved from
+};
 
 class Connection {
  public:
@@ -33,8 +51,8 @@ class Connection {
   // The number of the one cell that `sql` selects; nothing for NULL or no row.
   std::optional<std::int64_t> cell(std::string const& sql) const;
   template <class... Values>
-  SQLite::Statement statement(std::string const& sql, Values const&... values) const {
-    SQLite::Statement result(*database_, sql);
+  Statement statement(std::string const& sql, Values const&... values) const {
+    Statement result = take(sql);
     int position = 0;
     (result.bind(++position, values), ...);
     return result;
@@ -42,9 +60,12 @@ class Connection {
 
  private:
   Connection(std::filesystem::path file, std::unique_ptr<SQLite::Database> database);
+  // An idle statement of this text, or a new one.
+  Statement take(std::string const& sql) const;
 
   std::filesystem::path file_;
   std::unique_ptr<SQLite::Database> database_;
+  std::shared_ptr<IdleStatements> idle_ = std::make_shared<IdleStatements>(); // closed before the database
 };
 
 // Runs `action() -> Result<T>` and turns what SQLite throws into an Error.

@@ -28,7 +28,7 @@ class RowCursor {
   void advance() { sequence_ = query_.executeStep() ? query_.getColumn(0).getInt64() : INT64_MAX; }
 
  private:
-  SQLite::Statement query_;
+  Statement query_;
   std::int64_t sequence_ = INT64_MAX;
 };
 
@@ -58,7 +58,7 @@ class LinkCursor {
  private:
   Connection const& connection_;
   std::string sql_;
-  std::optional<SQLite::Statement> query_;
+  std::optional<Statement> query_;
   bool there_ = false;
 };
 

@@ -35,7 +35,7 @@ std::string text_of(SQLite::Column const& column) {
   return column.isFloat() ? fmt::format("{}", column.getDouble()) : column.isNull() ? std::string() : column.getString();
 }
 
-std::string links_of(SQLite::Statement& query, std::int64_t owner) {
+std::string links_of(Statement& query, std::int64_t owner) {
   query.reset();
   query.bind(1, owner);
   std::string links;
@@ -48,8 +48,8 @@ std::string links_of(SQLite::Statement& query, std::int64_t owner) {
 
 void compare(Connection const& connection, Selection const& selection, VerifyContext& context) {
   auto& expected = context.expected[selection.type.table];
-  std::vector<SQLite::Statement> link_queries;
-  for (auto const* sql : selection.links) link_queries.emplace_back(connection.database(), sql);
+  std::vector<Statement> link_queries;
+  for (auto const* sql : selection.links) link_queries.push_back(connection.statement(sql));
   auto rows =
       connection.statement(fmt::format("SELECT number, {} FROM {} ORDER BY number", selection.columns, selection.type.table));
   while (rows.executeStep()) {
