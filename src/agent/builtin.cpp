@@ -80,7 +80,7 @@ class BuiltinAgent : public Agent {
       std::optional<Tree> const edited = apply_all(tree, knowledge_.manifest(), candidate.moves);
       if (!edited) return false;
       for (auto const& [file, content] : *edited)
-        if (content != tree.at(file)) TIK_CHECK(write_file(checked_out.folder / file, content));
+        if (content != tree.at(file)) TIK_CHECK(write_file(checked_out.folder / file, content, Flush::no));
     }
     TIK_TRY(std::string const source_sha256, evaluator::hash_source_tree(checked_out.folder));
     TIK_TRY(auto const same, view.store.implementation_with_source(source_sha256));

@@ -22,7 +22,7 @@ struct Descriptor {
   }
 };
 
-}  // namespace
+} // namespace
 
 Result<std::string> read_file(std::filesystem::path const& file) {
   Descriptor descriptor{open(file.c_str(), O_RDONLY | O_CLOEXEC)};
@@ -38,7 +38,7 @@ Result<std::string> read_file(std::filesystem::path const& file) {
   }
 }
 
-Result<void> write_file(std::filesystem::path const& file, std::string_view content) {
+Result<void> write_file(std::filesystem::path const& file, std::string_view content, Flush flush) {
   std::string const temporary = file.string() + fmt::format(".{}.part", getpid());
   auto const fail = [&](char const* what) {
     std::string message = fmt::format("{}: cannot be {}: {}.", file.string(), what, reason());
@@ -54,7 +54,7 @@ Result<void> write_file(std::filesystem::path const& file, std::string_view cont
       if (count < 0) return fail("written");
       content.remove_prefix(static_cast<std::size_t>(count));
     }
-    if (fsync(descriptor.number) != 0) return fail("flushed to disk");
+    if (flush == Flush::yes && fsync(descriptor.number) != 0) return fail("flushed to disk");
   }
   if (rename(temporary.c_str(), file.c_str()) != 0) return fail("renamed into place");
   return {};
@@ -66,4 +66,4 @@ std::string utc_now() {
   return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03d}Z", fmt::gmtime(std::chrono::system_clock::to_time_t(now)), millis);
 }
 
-}  // namespace tik
+} // namespace tik

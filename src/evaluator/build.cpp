@@ -28,14 +28,14 @@ struct Folders {
   Mount source, include, output, temporary;
 };
 
-Result<Folders> make_folders(BuildPlan const& plan) {
-  TIK_TRY(fs::path const include, make_folder(plan.scratch, "include"));
+Result<Folders> make_folders(BuildPlan const& plan, fs::path const& scratch) {
+  TIK_TRY(fs::path const include, make_folder(scratch, "include"));
   for (EmbeddedFile const& file : contract_files()) {
     TIK_TRY(fs::path const folder, make_folder(include, fs::path(file.path).parent_path().string()));
-    TIK_CHECK(write_file(include / file.path, file.content));
+    TIK_CHECK(write_file(include / file.path, file.content, Flush::no));
   }
-  TIK_TRY(fs::path const output, make_folder(plan.scratch, "output"));
-  TIK_TRY(fs::path const temporary, make_folder(plan.scratch, "temporary"));
+  TIK_TRY(fs::path const output, make_folder(scratch, "output"));
+  TIK_TRY(fs::path const temporary, make_folder(scratch, "temporary"));
   if (plan.layers.separate_user) TIK_CHECK(hand_over(output));
   return Folders{
       {plan.source, "/source", false}, {include, "/include", false}, {output, "/output", true}, {temporary, "/tmp", true}};
@@ -149,9 +149,11 @@ Checked<Built> build(BuildPlan const& plan, spec::Manifest const& manifest) {
   if (manifest.build_command.empty()) return candidate_failure("The manifest has an empty build command.");
   std::string const key = cache_key(plan, manifest);
   if (auto cached = find_cached(plan.build_cache, key)) return std::move(*cached);
-  Result<Folders> const folders = make_folders(plan);
+  Result<ScratchFolder> const scratch = ScratchFolder::make(plan.scratch, "build");
+  if (!scratch) return machine_failure(scratch.error());
+  Result<Folders> const folders = make_folders(plan, scratch->path());
   if (!folders) return machine_failure(folders.error());
-  Result<fs::path> const staging = make_folder(plan.scratch, "root");
+  Result<fs::path> const staging = make_folder(plan.scratch, staging_folder);
   if (!staging) return machine_failure(staging.error());
   std::vector<std::string> const command = command_line(plan, manifest, *folders);
   RemarkReader reader(static_cast<std::size_t>(plan.limits.log_kb) << 10);

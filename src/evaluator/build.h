@@ -10,7 +10,7 @@ namespace tik::evaluator {
 struct BuildPlan {
   std::filesystem::path source; // a private copy of the candidate's folder
   std::string source_sha256;
-  std::filesystem::path scratch;     // a fresh folder: include, output and the private root are made in it
+  std::filesystem::path scratch;     // without a cache, the built library is kept below it
   std::filesystem::path build_cache; // may be empty
   Layers layers;
   spec::ProcessLimits limits;

@@ -43,9 +43,10 @@ Built built_from(Json const& entry, fs::path const& folder) {
 
 Result<void> write_entry(fs::path const& folder, std::string const& library, Built const& built) {
   TIK_TRY(fs::path const inner, make_folder(folder, library_folder));
-  TIK_CHECK(write_file(inner / built.library_name, library));
+  // Not flushed: what a power loss made of it is found out by its hash.
+  TIK_CHECK(write_file(inner / built.library_name, library, Flush::no));
   chmod((inner / built.library_name).c_str(), 0755);
-  return write_file(folder / entry_file, entry_text(built));
+  return write_file(folder / entry_file, entry_text(built), Flush::no);
 }
 
 } // namespace
@@ -67,7 +68,7 @@ std::optional<Built> find_cached(fs::path const& cache, std::string const& key) 
 Result<fs::path> keep_built(fs::path const& cache, std::string const& key, fs::path const& scratch, std::string const& library,
                             Built const& built) {
   if (cache.empty()) {
-    TIK_TRY(fs::path const folder, make_folder(scratch, "built"));
+    TIK_TRY(fs::path const folder, make_folder(scratch, "built-" + key.substr(0, 16)));
     TIK_CHECK(write_entry(folder, library, built));
     return folder / library_folder;
   }

@@ -6,11 +6,11 @@
 #include <chrono>
 
 #include "src/base/files.h"
+#include "src/base/source_folder.h"
 #include "src/evaluator/evidence.h"
 #include "src/evaluator/machine.h"
 #include "src/evaluator/measurement.h"
 #include "src/evaluator/scratch.h"
-#include "src/evaluator/source_tree.h"
 #include "src/evaluator/stages.h"
 #include "src/evaluator/text.h"
 #include "src/evaluator/version.h"
@@ -39,16 +39,16 @@ Result<void> check_request(Request const& request) {
   return {};
 }
 
-// Copies a source tree into a folder of its own and reads its manifest.
+// A private copy of a source tree, there for as long as it is built.
 struct Source {
-  fs::path folder;
+  ScratchFolder folder;
   std::string sha256;
 };
-Result<Source> take_source(fs::path const& from, fs::path const& scratch, std::string const& name) {
-  TIK_TRY(fs::path const folder, make_folder(scratch, name));
-  TIK_CHECK(copy_source_tree(from, folder));
-  TIK_TRY(std::string sha256, hash_source_tree(folder));
-  return Source{folder, std::move(sha256)};
+Result<Source> take_source(fs::path const& from, fs::path const& scratch) {
+  TIK_TRY(ScratchFolder folder, ScratchFolder::make(scratch, "source"));
+  TIK_TRY(std::vector<SourceFile> const files, read_source_folder(from));
+  TIK_CHECK(write_source_folder(folder.path(), files));
+  return Source{std::move(folder), hash_source_files(files)};
 }
 
 // One evaluation: runs the stages in order and writes the report as it goes.
@@ -120,17 +120,15 @@ class Evaluation {
     return *seed_;
   }
 
-  Checked<BuiltImplementation> build_source(Source const& source, std::string const& name) {
-    Result<spec::Manifest> manifest = spec::load_manifest(source.folder);
+  Checked<BuiltImplementation> build_source(Source const& source) {
+    Result<spec::Manifest> manifest = spec::load_manifest(source.folder.path());
     if (!manifest) return candidate_failure(manifest.error().message);
     if (manifest->operator_name != request_.specification.operator_name || manifest->target != request_.specification.target) {
       return candidate_failure(fmt::format(
           "The manifest is for the operator \"{}\" on \"{}\", the specification for \"{}\" on \"{}\".", manifest->operator_name,
           manifest->target, request_.specification.operator_name, request_.specification.target));
     }
-    Result<fs::path> folder = make_folder(scratch_, name + "-build");
-    if (!folder) return machine_failure(folder.error());
-    Checked<Built> built = build({source.folder, source.sha256, *folder, request_.build_cache, protections_.layers,
+    Checked<Built> built = build({source.folder.path(), source.sha256, scratch_, request_.build_cache, protections_.layers,
                                   request_.specification.build_limits, request_.cancel},
                                  *manifest);
     if (!built) return tl::unexpected(std::move(built.error()));
@@ -138,13 +136,13 @@ class Evaluation {
   }
 
   Checked<StageText> build_candidate() {
-    Result<Source> const source = take_source(request_.source, scratch_, "candidate");
+    Result<Source> const source = take_source(request_.source, scratch_);
     if (!source) {
       if (source.error().kind == ErrorKind::input) return candidate_failure(source.error().message);
       return machine_failure(source.error());
     }
     report_.source_sha256 = source->sha256;
-    Checked<BuiltImplementation> built = build_source(*source, "candidate");
+    Checked<BuiltImplementation> built = build_source(*source);
     if (!built) return tl::unexpected(std::move(built.error()));
     candidate_ = std::move(*built);
     Json const& details = candidate_->built.details;
@@ -156,10 +154,10 @@ class Evaluation {
   Checked<StageText> measure() {
     std::optional<BuiltImplementation> incumbent;
     if (request_.incumbent) {
-      Result<Source> const source = take_source(*request_.incumbent, scratch_, "incumbent");
+      Result<Source> const source = take_source(*request_.incumbent, scratch_);
       if (!source) return machine_failure(source.error());
       report_.incumbent_sha256 = source->sha256;
-      Checked<BuiltImplementation> built = build_source(*source, "incumbent");
+      Checked<BuiltImplementation> built = build_source(*source);
       if (!built) return incumbent_failure(built.error());
       incumbent = std::move(*built);
     }
@@ -201,8 +199,11 @@ class Evaluation {
 Result<Report> evaluate(Request const& request) {
   TIK_CHECK(check_request(request));
   TIK_TRY(ScratchFolder const scratch, ScratchFolder::make(request.scratch, "evaluation"));
-  TIK_TRY(Protections const protections, probe_protections(scratch.path()));
+  if (request.protections != nullptr) return Evaluation(request, scratch.path(), *request.protections).run();
+  TIK_TRY(Protections const protections, protections_for(request.specification, scratch.path()));
   return Evaluation(request, scratch.path(), protections).run();
 }
+
+Result<Protections> protections_for(spec::Specification const&, fs::path const& scratch) { return probe_protections(scratch); }
 
 } // namespace tik::evaluator

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "src/evaluator/report.h"
+#include "src/evaluator/sandbox.h"
 #include "src/spec/specification.h"
 
 namespace tik::evaluator {
@@ -23,7 +24,12 @@ struct Request {
       build_cache; // folder where built libraries may be kept by source hash (incumbent: built once); empty: none
   std::function<void(std::string_view stage, double fraction)> progress; // may be empty
   std::atomic<bool> const* cancel = nullptr;                             // set: stop within a second, kill all children
+  Protections const* protections = nullptr;                              // of this machine, when they were probed before
 };
+
+// What protects this machine from candidates of the specification. Trying it starts processes, so whoever evaluates again and
+// again does it once.
+Result<Protections> protections_for(spec::Specification const& specification, std::filesystem::path const& scratch);
 
 // Whatever the candidate does ends up in the report. An Error means the machine could not evaluate (no scratch space, no fork)
 // or the request was wrong, or it was cancelled; nothing may be recorded then.

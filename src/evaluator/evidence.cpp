@@ -36,14 +36,14 @@ Evidence dispatch_evidence(spec::Specification const& specification, spec::Manif
 
 // objdump reads a file that the candidate made, so it runs in containment too.
 Result<RunResult> disassemble(StageContext const& context, Built const& built) {
-  TIK_TRY(ScratchFolder const folder, ScratchFolder::make(context.scratch, "disassembly"));
+  TIK_TRY(std::filesystem::path const staging, make_folder(context.scratch, staging_folder));
   Mount const library{built.folder, "/library", false};
   ChildPlan plan;
   plan.command = {
       "objdump", "-d", "-C", "--no-show-raw-insn", "-w", seen_path(context.layers, library) + "/" + built.library_name};
   plan.environment = {"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8"};
   plan.mounts = {library};
-  plan.staging = folder.path();
+  plan.staging = staging;
   plan.layers = context.layers;
   plan.filter = CallFilter::build;
   plan.memory_mb = 2048;

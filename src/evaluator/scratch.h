@@ -23,7 +23,11 @@ class ScratchFolder {
   std::filesystem::path path_;
 };
 
-// Makes a folder below an existing one.
+// The empty folder below the scratch folder on which every contained process puts its private file system together, unseen by
+// the others.
+inline constexpr char staging_folder[] = "root";
+
+// Makes a folder below an existing one; one that is there already is taken as it is.
 Result<std::filesystem::path> make_folder(std::filesystem::path const& parent, std::string const& name);
 
 // A user id for the contained processes of this process that no account has: two evaluators cannot touch each other's

@@ -109,7 +109,7 @@ Checked<Session> Session::start(SessionPlan const& plan) {
   if (!output) return machine_failure(output.error());
   auto sockets = make_sockets();
   if (!sockets) return machine_failure(sockets.error());
-  auto staging = make_folder(plan.scratch, "root");
+  auto staging = make_folder(plan.scratch, staging_folder);
   if (!staging) return machine_failure(staging.error());
   Child::Options options;
   options.seconds = plan.limits.seconds;

@@ -16,7 +16,7 @@ struct SessionPlan {
   std::filesystem::path library_folder; // holds the built library; the worker sees nothing else of the candidate
   std::string library_name;
   std::array<std::string, 5> symbols; // full, extend, decode, workspace, version
-  std::filesystem::path scratch;      // for the private file system
+  std::filesystem::path scratch;      // for the private file system; several workers may share it
   Layers layers;
   spec::ProcessLimits limits;
   std::size_t input_bytes = 0, output_bytes = 0;

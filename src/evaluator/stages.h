@@ -22,7 +22,7 @@ struct BuiltImplementation {
 
 struct StageContext {
   spec::Specification const& specification;
-  std::filesystem::path scratch; // each worker gets a fresh folder below it
+  std::filesystem::path scratch;
   Layers layers;
   std::uint64_t seed; // of the inputs: the specification's and a value of this audit's own
   std::atomic<bool> const* cancel = nullptr;

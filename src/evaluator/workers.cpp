@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "src/evaluator/scratch.h"
 #include "src/evaluator/stages.h"
 
 namespace tik::evaluator {
@@ -47,13 +46,11 @@ MemoryNeed memory_need(spec::Specification const& specification) {
 Checked<Session> start_session(StageContext const& context, BuiltImplementation const& implementation,
                                std::optional<int> processor) {
   SessionPlan plan;
-  Result<ScratchFolder> folder = ScratchFolder::make(context.scratch, "worker");
-  if (!folder) return machine_failure(folder.error());
   MemoryNeed const need = memory_need(context.specification);
   plan.library_folder = implementation.built.folder;
   plan.library_name = implementation.built.library_name;
   plan.symbols = symbols_of(implementation.manifest);
-  plan.scratch = folder->path();
+  plan.scratch = context.scratch;
   plan.layers = context.layers;
   plan.limits = context.specification.run_limits;
   plan.input_bytes = need.input_bytes;
