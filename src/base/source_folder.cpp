@@ -10,6 +10,7 @@
 #include <cctype>
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <utility>
 
@@ -74,6 +75,9 @@ class FolderReader {
  public:
   explicit FolderReader(std::filesystem::path const& folder) : folder_(folder) {}
 
+  // Names of the folders below, in the order in which they were found.
+  std::vector<std::string> const& folders() const { return folders_; }
+
   Result<std::vector<SourceFile>> read() {
     Descriptor root(open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (root.number() < 0)
@@ -119,7 +123,10 @@ class FolderReader {
     Descriptor opened(openat(parent, std::string(entry_name).c_str(),
                              O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | (is_folder ? O_DIRECTORY : 0)));
     if (opened.number() < 0) return refuse(name, fmt::format("cannot be read: {}.", std::strerror(errno)));
-    if (is_folder) return read_folder(opened.release(), name, depth + 1);
+    if (is_folder) {
+      folders_.push_back(name);
+      return read_folder(opened.release(), name, depth + 1);
+    }
     return read_content(opened.number(), name);
   }
 
@@ -148,6 +155,7 @@ class FolderReader {
 
   std::filesystem::path const& folder_;
   std::vector<SourceFile> files_;
+  std::vector<std::string> folders_;
   std::size_t bytes_ = 0;
 };
 
@@ -171,6 +179,28 @@ Result<void> write_source_file(std::filesystem::path const& folder, SourceFile c
     rest.remove_prefix(static_cast<std::size_t>(count));
   }
   return {};
+}
+
+// Whether a folder of source files alone could be changed file by file into these ones: making one anew costs many times as
+// much as the one file that differs from one implementation to the next.
+bool exchange_files(std::filesystem::path const& folder, std::vector<SourceFile> const& files) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(std::filesystem::symlink_status(folder, error))) return false;
+  FolderReader reader(folder);
+  auto const present = reader.read();
+  if (!present || !reader.folders().empty()) return false;
+  std::map<std::string_view, SourceFile const*> wanted;
+  for (auto const& file : files) wanted[file.name] = &file;
+  for (auto const& old : *present) {
+    auto const found = wanted.find(old.name);
+    if (found != wanted.end() && found->second->content == old.content && found->second->executable == old.executable) {
+      wanted.erase(found);
+    } else if (!std::filesystem::remove(folder / old.name, error)) {
+      return false;
+    }
+  }
+  return std::all_of(wanted.begin(), wanted.end(),
+                     [&](auto const& entry) { return write_source_file(folder, *entry.second).has_value(); });
 }
 
 } // namespace
@@ -207,8 +237,14 @@ std::string hash_source_files(std::vector<SourceFile> const& files) {
 
 Result<std::vector<SourceFile>> read_source_folder(std::filesystem::path const& folder) { return FolderReader(folder).read(); }
 
-Result<void> write_source_folder(std::filesystem::path const& folder, std::vector<SourceFile> const& files) {
+Result<void> write_source_folder(std::filesystem::path const& folder, std::vector<SourceFile> const& files,
+                                 OldContent old_content) {
   std::error_code error;
+  if (old_content == OldContent::replace) {
+    if (exchange_files(folder, files)) return {};
+    std::filesystem::remove_all(folder, error);
+    if (error) return machine_error(fmt::format("{}: cannot be removed: {}.", folder.string(), error.message()));
+  }
   std::filesystem::create_directories(folder, error);
   if (error) return machine_error(fmt::format("{}: cannot be created: {}.", folder.string(), error.message()));
   bool const empty = std::filesystem::is_empty(folder, error);

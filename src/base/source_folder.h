@@ -38,7 +38,14 @@ std::string hash_source_files(std::vector<SourceFile> const& files);
 // UTF-8 or holds control characters, or too much of anything is an input error that names it.
 Result<std::vector<SourceFile>> read_source_folder(std::filesystem::path const& folder);
 
-// Writes the files into `folder`, which must be empty or absent.
-Result<void> write_source_folder(std::filesystem::path const& folder, std::vector<SourceFile> const& files);
+// What becomes of that which lies in a folder that is written.
+enum class OldContent {
+  refuse,  // the folder must be empty or absent
+  replace, // it is removed, except files that are the same
+};
+
+// Afterwards `folder` holds these files and nothing else.
+Result<void> write_source_folder(std::filesystem::path const& folder, std::vector<SourceFile> const& files,
+                                 OldContent old_content = OldContent::refuse);
 
 } // namespace tik

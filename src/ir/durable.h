@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "src/base/error.h"
@@ -12,8 +13,8 @@ namespace tik::ir {
 // each.
 Result<void> flush_to_disk(std::vector<std::filesystem::path> const& paths);
 
-// Moves every file below `from` to the same relative place below `to`, on one file system, so that after a power loss each is
-// there completely or not at all; returns when all are there for good. `from` is empty afterwards.
-Result<void> publish(std::filesystem::path const& from, std::filesystem::path const& to);
+// Moves the files `names` below `from` to the same relative place below `to`, on one file system, so that after a power loss
+// each is there completely or not at all; returns when all are there for good.
+Result<void> publish(std::filesystem::path const& from, std::vector<std::string> const& names, std::filesystem::path const& to);
 
 } // namespace tik::ir

@@ -11,6 +11,9 @@
 namespace tik::ir {
 namespace {
 
+constexpr std::size_t largest_cached_blob = 1 << 20;
+constexpr ssize_t largest_cache = 48 << 20;
+
 Result<std::string> blob_content(git_repository* git, std::filesystem::path const& folder, git_oid const& id,
                                  std::string const& name) {
   git_blob* blob = nullptr;
@@ -61,6 +64,9 @@ GitLibrary::GitLibrary() {
       git_libgit2_opts(GIT_OPT_SET_SEARCH_PATH, level, "");
     // A search directory may belong to another user, for example on a shared file system.
     git_libgit2_opts(GIT_OPT_SET_OWNER_VALIDATION, 0);
+    // A step reads the files of few trees again and again.
+    git_libgit2_opts(GIT_OPT_SET_CACHE_OBJECT_LIMIT, GIT_OBJECT_BLOB, largest_cached_blob);
+    git_libgit2_opts(GIT_OPT_SET_CACHE_MAX_SIZE, largest_cache);
   });
 }
 
@@ -98,38 +104,6 @@ Result<GitTree> find_tree(git_repository* git, std::filesystem::path const& fold
   if (int const code = git_commit_tree(&tree, found.get()); code != 0)
     return tl::unexpected(git_error(folder, code, fmt::format("the tree of commit {} cannot be read", commit)));
   return GitTree(tree);
-}
-
-Result<GitRepository> layered_view(std::filesystem::path const& folder, git_odb_backend* top) {
-  auto const fail = [&](int code) { return tl::unexpected(git_error(folder, code, "its objects cannot be opened")); };
-  git_odb* odb = nullptr;
-  if (int const code = git_odb_new(&odb); code != 0) {
-    top->free(top);
-    return fail(code);
-  }
-  GitOdb const owner(odb);
-  if (int const code = git_odb_add_backend(odb, top, 999); code != 0) {
-    top->free(top);
-    return fail(code);
-  }
-  if (int const code = git_odb_add_disk_alternate(odb, (folder / "objects").c_str()); code != 0) return fail(code);
-  git_repository* git = nullptr;
-  if (int const code = git_repository_wrap_odb(&git, odb); code != 0) return fail(code);
-  return GitRepository(git);
-}
-
-Result<GitRepository> scratch_view(std::filesystem::path const& folder) {
-  git_odb_backend* memory = nullptr;
-  if (int const code = git_mempack_new(&memory); code != 0)
-    return tl::unexpected(git_error(folder, code, "its objects cannot be opened"));
-  return layered_view(folder, memory);
-}
-
-Result<GitRepository> staging_view(std::filesystem::path const& folder, std::filesystem::path const& staging) {
-  git_odb_backend* loose = nullptr;
-  if (int const code = git_odb_backend_loose(&loose, staging.c_str(), -1, 0, 0777, 0444); code != 0)
-    return tl::unexpected(git_error(folder, code, "no new objects can be made"));
-  return layered_view(folder, loose);
 }
 
 Result<git_oid> write_tree(git_repository* git, std::filesystem::path const& folder, std::vector<SourceFile> const& files) {

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -52,13 +53,15 @@ struct SourceRepository::Repository {
   GitLibrary library; // outlives the repository
   std::filesystem::path folder;
   GitRepository git;
-  // While together() runs: the view that new objects are staged in, and the names to keep afterwards.
-  GitRepository batch;
+  std::set<std::string> staged; // new objects: file names below the staging folder; outlives the view, which adds to it
+  GitRepository staging;        // the view that new objects are staged in; made by the first commit
+  // While together() runs: new objects are visible, and these names are kept afterwards.
+  bool batch = false;
   std::vector<std::pair<std::string, std::string>> batch_names;
   BlobDigests digests; // of the contents read so far
 
   // Where objects are looked up.
-  git_repository* objects() const { return batch ? batch.get() : git.get(); }
+  git_repository* objects() const { return batch ? staging.get() : git.get(); }
 };
 
 // "FOLDER: WHAT: reason." as machine error where the system failed, as damage where stored objects are missing or wrong.
@@ -70,8 +73,10 @@ Result<GitTree> find_tree(git_repository* git, std::filesystem::path const& fold
 
 // The same objects with a store in memory on top: what is written there is gone afterwards.
 Result<GitRepository> scratch_view(std::filesystem::path const& folder);
-// The same objects with the folder `staging` on top: what is new is written there and nowhere else.
-Result<GitRepository> staging_view(std::filesystem::path const& folder, std::filesystem::path const& staging);
+// The same objects with the folder `staging` on top: what is new is written there and nowhere else, and the names of its files
+// are added to `staged`.
+Result<GitRepository> staging_view(std::filesystem::path const& folder, std::filesystem::path const& staging,
+                                   std::set<std::string>& staged);
 
 // Writes blobs and trees; returns the root tree's id.
 Result<git_oid> write_tree(git_repository* git, std::filesystem::path const& folder, std::vector<SourceFile> const& files);

@@ -82,16 +82,15 @@ Result<SourceRepository> SourceRepository::open(std::filesystem::path const& fol
 Result<std::string> SourceRepository::commit(std::filesystem::path const& folder, std::vector<std::string> const& parents,
                                              std::string const& message) {
   TIK_TRY(auto const files, read_source_folder(folder));
-  if (files.empty())
-    return input_error(fmt::format("{}: holds no file: a source tree needs at least its manifest.", folder.string()));
   return commit(files, parents, message);
 }
 
 Result<std::string> SourceRepository::commit(std::vector<SourceFile> const& files, std::vector<std::string> const& parents,
                                              std::string const& message) {
+  if (files.empty()) return input_error("The source tree holds no file: it needs at least its manifest.");
   std::string id;
   auto const write = [&]() -> Result<void> {
-    TIK_TRY(auto const written, write_commit(repository_->batch.get(), repository_->folder, files, parents, message));
+    TIK_TRY(auto const written, write_commit(repository_->staging.get(), repository_->folder, files, parents, message));
     id = hex(written);
     return {};
   };
@@ -102,16 +101,23 @@ Result<std::string> SourceRepository::commit(std::vector<SourceFile> const& file
 // New objects are staged, flushed at once, and then moved into place: an object that is there is there completely.
 Result<void> SourceRepository::together(std::function<Result<void>()> const& commits) {
   auto const staging = repository_->folder / "staging";
-  std::error_code error;
-  std::filesystem::remove_all(staging, error); // what a crash left
-  std::filesystem::create_directory(staging, error);
-  if (error) return machine_error(fmt::format("{}: cannot be created: {}.", staging.string(), error.message()));
-  TIK_TRY(repository_->batch, staging_view(repository_->folder, staging));
-  auto const result = commits();
-  repository_->batch.reset();
+  if (!repository_->staging) {
+    std::error_code error;
+    std::filesystem::remove_all(staging, error); // what a crash or a failure left
+    std::filesystem::create_directory(staging, error);
+    if (error) return machine_error(fmt::format("{}: cannot be created: {}.", staging.string(), error.message()));
+    TIK_TRY(repository_->staging, staging_view(repository_->folder, staging, repository_->staged));
+  }
+  repository_->batch = true;
+  auto result = commits();
+  repository_->batch = false;
   auto const names = std::exchange(repository_->batch_names, {});
-  if (!result) return result;
-  TIK_CHECK(publish(staging, repository_->folder / "objects"));
+  auto const staged = std::exchange(repository_->staged, {});
+  if (result) result = publish(staging, {staged.begin(), staged.end()}, repository_->folder / "objects");
+  if (!result) {
+    repository_->staging.reset(); // it knows objects that are not kept
+    return result;
+  }
   git_odb* odb = nullptr;
   if (git_repository_odb(&odb, repository_->git.get()) == 0) git_odb_refresh(odb);
   git_odb_free(odb);
@@ -152,9 +158,10 @@ bool SourceRepository::contains(std::string const& commit) const {
   return find_commit(repository_->objects(), repository_->folder, commit).has_value();
 }
 
-Result<void> SourceRepository::check_out(std::string const& commit, std::filesystem::path const& folder) const {
+Result<void> SourceRepository::check_out(std::string const& commit, std::filesystem::path const& folder,
+                                         OldContent old_content) const {
   TIK_TRY(auto const tree_files, files(commit));
-  return write_source_folder(folder, tree_files);
+  return write_source_folder(folder, tree_files, old_content);
 }
 
 Result<std::vector<SourceFile>> SourceRepository::files(std::string const& commit) const {

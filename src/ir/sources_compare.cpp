@@ -113,7 +113,7 @@ Result<Difference> SourceRepository::diff_folder(std::string const& from, std::f
 }
 
 Result<MergeOutcome> SourceRepository::merge(std::string const& ours, std::string const& theirs,
-                                             std::filesystem::path const& folder) const {
+                                             std::filesystem::path const& folder, OldContent old_content) const {
   auto const fail = [&](int code) {
     return tl::unexpected(git_error(repository_->folder, code, "two source trees cannot be merged"));
   };
@@ -138,7 +138,7 @@ Result<MergeOutcome> SourceRepository::merge(std::string const& ours, std::strin
   if (int const code = git_tree_lookup(&merged, view.get(), &merged_id); code != 0) return fail(code);
   GitTree const merged_owner(merged);
   TIK_TRY(auto const files, read_tree(view.get(), repository_->folder, merged));
-  TIK_CHECK(write_source_folder(folder, files));
+  TIK_CHECK(write_source_folder(folder, files, old_content));
   return outcome;
 }
 

@@ -32,23 +32,20 @@ Result<void> is_new(ir::Store const& store, std::string const& source_sha256,
 } // namespace
 
 Result<agent::Workspace::CheckedOut> Search::check_out(std::vector<ir::ImplementationId> const& parents,
-                                                       std::filesystem::path const& folder) const {
+                                                       std::filesystem::path const& folder, OldContent old_content) const {
   TIK_CHECK(may_be_parents(impl_->state, parents));
   TIK_TRY(std::string const first, impl_->commit_of(parents[0]));
   if (parents.size() == 1) {
-    TIK_CHECK(impl_->sources.check_out(first, folder));
+    TIK_CHECK(impl_->sources.check_out(first, folder, old_content));
     return agent::Workspace::CheckedOut{folder, {}};
   }
   TIK_TRY(std::string const second, impl_->commit_of(parents[1]));
-  TIK_TRY(ir::MergeOutcome outcome, impl_->sources.merge(first, second, folder));
-  if (!outcome.conflicts.empty()) {
-    TIK_CHECK(renew_folder(folder));
-    TIK_CHECK(impl_->sources.check_out(first, folder));
-  }
+  TIK_TRY(ir::MergeOutcome outcome, impl_->sources.merge(first, second, folder, old_content));
+  if (!outcome.conflicts.empty()) TIK_CHECK(impl_->sources.check_out(first, folder, old_content));
   return agent::Workspace::CheckedOut{folder, std::move(outcome.conflicts)};
 }
 
-// Everything is derived from the commit, not from the folder, which its owner may go on editing.
+// The folder is read once, since its owner may go on editing: everything is derived from the files that are committed.
 Result<std::pair<ir::Action, ir::Implementation>> Search::record_action(agent::ActionDraft const& draft,
                                                                         std::filesystem::path const& folder,
                                                                         std::string const& agent_name) {
@@ -62,19 +59,16 @@ Result<std::pair<ir::Action, ir::Implementation>> Search::record_action(agent::A
   if (draft.parents.size() == 2) {
     TIK_TRY(commits.emplace_back(), search.commit_of(draft.parents[1]));
   }
+  TIK_TRY(std::vector<SourceFile> const files, read_source_folder(folder));
+  std::string const source_sha256 = hash_source_files(files);
+  TIK_CHECK(is_new(search.store, source_sha256, draft.parents));
   ir::ImplementationId const id{search.state.implementations.rbegin()->first.number + 1};
-  TIK_TRY(std::string const commit, search.sources.commit(folder, commits,
+  TIK_TRY(std::string const commit, search.sources.commit(files, commits,
                                                           fmt::format("{}: {}\n\nTakes {}, by {}.", to_string(id), draft.scope,
                                                                       to_string(draft.opportunity), agent_name)));
-  std::filesystem::path const checked_out = search.candidate_folder();
-  search.candidate.reset();
-  TIK_CHECK(renew_folder(checked_out));
-  TIK_CHECK(search.sources.check_out(commit, checked_out));
-  TIK_TRY(std::string const source_sha256, evaluator::hash_source_tree(checked_out));
-  TIK_CHECK(is_new(search.store, source_sha256, draft.parents));
   TIK_TRY(ir::Difference difference, search.sources.diff(commits[0], commit));
   TIK_CHECK(action_is_complete(search.specification, draft, difference));
-  TIK_TRY(spec::Manifest manifest, manifest_for(search.specification, checked_out));
+  TIK_TRY(spec::Manifest manifest, manifest_for(search.specification, folder, files));
 
   ir::Implementation implementation;
   implementation.commit = commit;
@@ -95,6 +89,8 @@ Result<std::pair<ir::Action, ir::Implementation>> Search::record_action(agent::A
   action.contradiction = draft.contradiction;
   action.agent = agent_name;
   implementation.manifest = std::move(manifest);
+  search.candidate.reset();
+  TIK_CHECK(write_source_folder(search.candidate_folder(), files, OldContent::replace));
   TIK_CHECK(search.sources.keep(to_string(id), commit));
   TIK_TRY(auto recorded, search.store.append(std::move(action), std::move(implementation)));
   TIK_CHECK(refresh(search.state, search.store));

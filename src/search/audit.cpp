@@ -27,12 +27,27 @@ Result<void> Search::Impl::copy_incumbent() {
   incumbent.reset();
   TIK_TRY(ir::Implementation const implementation, store.implementation(*state.incumbent));
   TIK_TRY(ir::Audit const audit, store.audit(*state.implementations.at(*state.incumbent).audit));
-  TIK_CHECK(renew_folder(incumbent_folder()));
-  TIK_CHECK(sources.check_out(implementation.commit, incumbent_folder()));
+  TIK_CHECK(sources.check_out(implementation.commit, incumbent_folder(), OldContent::replace));
   IncumbentCopy copy{implementation.id, implementation.source_sha256, {}};
   for (evaluator::WorkloadMeasurement const& entry : audit.report.workloads) copy.latency_us[entry.id] = entry.latency_us;
   incumbent = std::move(copy);
   return {};
+}
+
+Result<evaluator::Request> Search::Impl::request_for(std::filesystem::path const& source, std::atomic<bool> const* cancel) {
+  if (!protections) {
+    TIK_TRY(protections, evaluator::protections_for(specification, layout.scratch()));
+  }
+  return evaluator::Request{.specification = specification,
+                            .seal = identity.seal,
+                            .source = source,
+                            .incumbent = {},
+                            .incumbent_latency_us = {},
+                            .scratch = layout.scratch(),
+                            .build_cache = layout.build_cache(),
+                            .progress = {},
+                            .cancel = cancel,
+                            .protections = &*protections};
 }
 
 Result<ir::Audit> Search::audit(ir::ImplementationId id, Observer* observer, std::atomic<bool> const* cancel) {
@@ -42,20 +57,10 @@ Result<ir::Audit> Search::audit(ir::ImplementationId id, Observer* observer, std
   if (auto const& known = search.state.implementations.at(id); known.audited)
     return input_error(
         fmt::format("{} is audited already ({}); an implementation is audited once.", to_string(id), to_string(*known.audit)));
-  if (std::exchange(search.candidate, std::nullopt) != id) {
-    TIK_CHECK(renew_folder(search.candidate_folder()));
-    TIK_CHECK(search.sources.check_out(implementation.commit, search.candidate_folder()));
-  }
+  if (std::exchange(search.candidate, std::nullopt) != id)
+    TIK_CHECK(search.sources.check_out(implementation.commit, search.candidate_folder(), OldContent::replace));
   TIK_CHECK(search.copy_incumbent());
-  evaluator::Request request{search.specification,
-                             search.identity.seal,
-                             search.candidate_folder(),
-                             {},
-                             {},
-                             search.layout.scratch(),
-                             search.layout.build_cache(),
-                             {},
-                             cancel};
+  TIK_TRY(evaluator::Request request, search.request_for(search.candidate_folder(), cancel));
   if (search.incumbent) {
     request.incumbent = search.incumbent_folder();
     request.incumbent_latency_us = search.incumbent->latency_us;

@@ -40,11 +40,12 @@ struct Root {
 // Commits the root, and audits what was committed: the folder it came from may change meanwhile.
 Result<Root> audit_root(Layout const& layout, spec::Specification const& specification, ir::SourceRepository& sources,
                         std::filesystem::path const& root, Observer* observer, std::atomic<bool> const* cancel) {
-  TIK_TRY(spec::Manifest manifest, manifest_for(specification, root));
-  TIK_TRY(std::string commit, sources.commit(root, {}, fmt::format("I0: the root of {}", specification.name)));
+  TIK_TRY(std::vector<SourceFile> const files, read_source_folder(root));
+  TIK_TRY(spec::Manifest manifest, manifest_for(specification, root, files));
+  TIK_TRY(std::string commit, sources.commit(files, {}, fmt::format("I0: the root of {}", specification.name)));
   TIK_CHECK(sources.keep("I0", commit));
   std::filesystem::path const checked_out = layout.work() / "candidate";
-  TIK_CHECK(sources.check_out(commit, checked_out));
+  TIK_CHECK(write_source_folder(checked_out, files));
   evaluator::Request request{specification,    spec::seal(specification), checked_out, {},    {},
                              layout.scratch(), layout.build_cache(),      {},          cancel};
   if (observer) request.progress = [observer](std::string_view stage, double fraction) { observer->stage(stage, fraction); };

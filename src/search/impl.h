@@ -28,6 +28,7 @@ struct Search::Impl {
   double evaluated_seconds = 0;                       // spent in the evaluator's stages by this process
   std::optional<ir::ImplementationId> candidate = {}; // whose source lies in work/candidate, untouched since it was checked out
   std::optional<IncumbentCopy> incumbent = {};        // whose source lies in work/incumbent
+  std::optional<evaluator::Protections> protections = {}; // of this machine, probed by the first audit
 
   // An input error when this search is open for reading only.
   Result<void> writable() const;
@@ -36,13 +37,16 @@ struct Search::Impl {
   std::filesystem::path incumbent_folder() const { return layout.work() / "incumbent"; }
   // Sees to it that `incumbent` is about the present one.
   Result<void> copy_incumbent();
+  // The evaluation of a folder, without an incumbent.
+  Result<evaluator::Request> request_for(std::filesystem::path const& source, std::atomic<bool> const* cancel);
 
   // Opens the folder with a lock that is held already, or none for reading.
   static Result<std::unique_ptr<Impl>> load(Layout layout, std::optional<WriterLock> lock);
 };
 
-// The manifest of a source folder, refused unless it is made for this specification.
-Result<spec::Manifest> manifest_for(spec::Specification const& specification, std::filesystem::path const& folder);
+// The manifest among the files of a source folder, refused unless it is made for this specification.
+Result<spec::Manifest> manifest_for(spec::Specification const& specification, std::filesystem::path const& folder,
+                                    std::vector<SourceFile> const& files);
 
 // Seconds spent in the stages of a report: building, running and reading evidence.
 double stage_seconds(evaluator::Report const& report);

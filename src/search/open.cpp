@@ -96,8 +96,9 @@ Result<std::string> Search::Impl::commit_of(ir::ImplementationId id) const {
   return implementation.commit;
 }
 
-Result<spec::Manifest> manifest_for(spec::Specification const& specification, std::filesystem::path const& folder) {
-  TIK_TRY(spec::Manifest manifest, spec::load_manifest(folder));
+Result<spec::Manifest> manifest_for(spec::Specification const& specification, std::filesystem::path const& folder,
+                                    std::vector<SourceFile> const& files) {
+  TIK_TRY(spec::Manifest manifest, spec::load_manifest(folder, files));
   auto const differs = [&](std::string_view key, std::string const& has, std::string const& asked) {
     return input_error(fmt::format("{}: {} is \"{}\", and the specification asks for \"{}\".",
                                    (folder / spec::manifest_file).string(), key, has, asked));

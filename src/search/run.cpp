@@ -24,8 +24,7 @@ class WorkFolder : public agent::Workspace {
 
   Result<CheckedOut> check_out(std::vector<ir::ImplementationId> const& parents) override {
     Stopwatch const watch;
-    TIK_CHECK(renew_folder(folder_));
-    TIK_TRY(CheckedOut checked_out, search_.check_out(parents, folder_));
+    TIK_TRY(CheckedOut checked_out, search_.check_out(parents, folder_, OldContent::replace));
     parents_ = parents;
     checkout_seconds_ += watch.seconds();
     return checked_out;

@@ -61,9 +61,10 @@ class Search {
 
   // The single steps, also for step commands. Each records completely or not at all.
   //
-  // Writes the source of the parents into `folder` (empty or absent), a merge of two as Workspace::check_out says.
+  // Writes the source of the parents into `folder`, a merge of two as Workspace::check_out says.
   Result<agent::Workspace::CheckedOut> check_out(std::vector<ir::ImplementationId> const& parents,
-                                                 std::filesystem::path const& folder) const;
+                                                 std::filesystem::path const& folder,
+                                                 OldContent old_content = OldContent::refuse) const;
   // Takes the edited folder back as a new implementation. Refused, with a sentence: parents or opportunity against the rules,
   // words missing, no change, the same source as another implementation, a step that is not finished (audit or decision
   // outstanding).

@@ -7,7 +7,6 @@
 #include <map>
 #include <set>
 
-#include "src/base/source_folder.h"
 #include "src/spec/table_reader.h"
 
 namespace tik::spec {
@@ -326,10 +325,16 @@ Result<Manifest> parse_manifest(std::string_view text, std::string const& file_n
 }
 
 Result<Manifest> load_manifest(std::filesystem::path const& folder) {
-  auto const file = folder / manifest_file;
-  TIK_TRY(auto const text, read_document(file));
-  TIK_TRY(auto manifest, parse_manifest(text, file.string()));
   TIK_TRY(auto const files, read_source_folder(folder));
+  return load_manifest(folder, files);
+}
+
+Result<Manifest> load_manifest(std::filesystem::path const& folder, std::vector<SourceFile> const& files) {
+  auto const file = folder / manifest_file;
+  auto const text =
+      std::find_if(files.begin(), files.end(), [](SourceFile const& found) { return found.name == manifest_file; });
+  if (text == files.end()) return input_error(fmt::format("{}: there is no such file: check the path.", file.string()));
+  TIK_TRY(auto manifest, parse_manifest(text->content, file.string()));
   std::set<std::string, std::less<>> present;
   for (auto const& found : files) present.insert(found.name);
   present.erase(std::string(manifest_file));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "src/base/error.h"
+#include "src/base/source_folder.h"
 #include "src/spec/specification.h"
 
 namespace tik::spec {
@@ -14,7 +15,8 @@ enum class FileRole { full, decode, shared };
 
 // The four numerical risks of unified attention (paper, section 5): where two entry points may part.
 enum class NumericalClass { reduction_order, scaling_masking, transcendentals, conversion_rescaling };
-std::string_view to_string(NumericalClass value); // "reduction-order", "scaling-masking", "transcendentals", "conversion-rescaling"
+std::string_view to_string(
+    NumericalClass value); // "reduction-order", "scaling-masking", "transcendentals", "conversion-rescaling"
 Result<NumericalClass> numerical_class_from(std::string_view text);
 
 struct NumericalRequirement {
@@ -65,6 +67,8 @@ inline constexpr std::string_view manifest_file = "implementation.toml";
 
 // Reads and checks folder/implementation.toml: every key known and typed, every listed file there, every file listed once.
 Result<Manifest> load_manifest(std::filesystem::path const& folder);
+// The same for the files of `folder` that were read before; the folder itself is not looked at.
+Result<Manifest> load_manifest(std::filesystem::path const& folder, std::vector<SourceFile> const& files);
 Result<Manifest> parse_manifest(std::string_view text, std::string const& file_name);
 
-}  // namespace tik::spec
+} // namespace tik::spec
