@@ -124,9 +124,10 @@ Result<void> write_candidate(Candidate const& candidate, fs::path const& root, S
   fs::copy(root, target, fs::copy_options::recursive);
   TIK_TRY(std::vector<std::string> added, lay_over(candidate.folder, target, surroundings));
   if (fs::exists(target / "cheat.cpp")) {
-    for (char const* shared : {"wrap.h", "patch.h"}) {
-      fs::copy_file(candidate.folder.parent_path() / shared, target / shared);
-      added.emplace_back(shared);
+    for (fs::directory_entry const& shared : fs::directory_iterator(candidate.folder.parent_path())) {
+      if (shared.path().extension() != ".h") continue;
+      fs::copy_file(shared.path(), target / shared.path().filename());
+      added.push_back(shared.path().filename().string());
     }
   }
   for (Link const& link : candidate.links) {
