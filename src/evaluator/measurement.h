@@ -11,7 +11,8 @@ struct Measured {
   StageText text;
 };
 
-// `incumbent` may be null; then there is nothing to interleave with and `recorded_us` is not looked at.
+// `incumbent` may be null; then there is nothing to interleave with and `recorded_us` is not looked at. With one, a gain within
+// the noise is measured again in fresh processes (gain.h); the details hold every measurement.
 Checked<Measured> measure_workloads(StageContext const& context, BuiltImplementation const& candidate,
                                     BuiltImplementation const* incumbent, std::map<std::string, double> const& recorded_us);
 

@@ -228,6 +228,8 @@ std::string method_section(History const& history) {
       "at least {:g} us long{}. Its latency is the incumbent's recorded latency times the median ratio of both in the same "
       "rounds, so "
       "that drift of the machine cancels. Spread is the median absolute deviation of the candidate's own samples.\n"
+      "- A gain of at most {:g} %, or within its own 95 % interval, is measured again in fresh processes up to {} times, and the "
+      "smallest gain counts.\n"
       "- A candidate is verified when it builds and passes every check: bits of `full` against `decode` at every position, "
       "accuracy "
       "against an independent float64 reference, robustness. It is promoted when it is verified, measured on every workload, "
@@ -235,7 +237,7 @@ std::string method_section(History const& history) {
       "every limit and strictly faster in T than the incumbent.\n"
       "- Every figure above comes from an audit record; `tik show ID` prints the record with its samples and evidence.\n",
       measurement.rounds, measurement.max_rounds, measurement.warmup, measurement.min_round_us,
-      measurement.pin_cpu ? ", pinned to one core" : "");
+      measurement.pin_cpu ? ", pinned to one core" : "", 100 * measurement.noise, measurement.repeats);
 }
 
 } // namespace

@@ -186,7 +186,8 @@ void check_checks_memory(Specification const& specification, TomlNode const& nod
 }
 
 Measurement read_measurement(TomlNode const& node, Diagnosis& diagnosis) {
-  TableReader reader(node, "[measurement]", {"rounds", "max_rounds", "warmup", "pin_cpu", "min_round_us"}, diagnosis);
+  TableReader reader(node, "[measurement]",
+                     {"rounds", "max_rounds", "warmup", "pin_cpu", "min_round_us", "noise", "repeats"}, diagnosis);
   Measurement measurement;
   measurement.rounds = static_cast<int>(reader.integer("rounds", {1, 1000}, measurement.rounds));
   measurement.max_rounds =
@@ -198,6 +199,8 @@ Measurement read_measurement(TomlNode const& node, Diagnosis& diagnosis) {
   measurement.warmup = static_cast<int>(reader.integer("warmup", {0, 1000}, measurement.warmup));
   measurement.pin_cpu = reader.boolean("pin_cpu", measurement.pin_cpu);
   measurement.min_round_us = reader.number("min_round_us", {0, 1e6}, measurement.min_round_us);
+  measurement.noise = reader.number("noise", {0, 0.5}, measurement.noise);
+  measurement.repeats = static_cast<int>(reader.integer("repeats", {0, 20}, measurement.repeats));
   return measurement;
 }
 

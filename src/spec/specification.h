@@ -60,6 +60,8 @@ struct Measurement {
   int warmup = 2;
   bool pin_cpu = true;
   double min_round_us = 200; // a round repeats the call until it lasts this long
+  double noise = 0.01;       // a gain in T up to this fraction of it is within the noise: it is measured again
+  int repeats = 4;           // at most this often
 };
 
 struct Stopping {
@@ -97,7 +99,7 @@ struct Specification {
 };
 
 // Changes whenever a check or a measurement changes its meaning: audits under different versions are not comparable.
-inline constexpr std::string_view checks_version = "1";
+inline constexpr std::string_view checks_version = "2";
 
 // Parses and checks every key. The error is one sentence that starts with "FILE:LINE: KEY:".
 Result<Specification> parse_specification(std::string text, std::string const& file_name);

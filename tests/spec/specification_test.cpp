@@ -129,6 +129,8 @@ TEST(SpecificationTest, DefaultsAreThoseOfTheDocumentation) {
   ASSERT_TRUE(result) << result.error().message;
   EXPECT_EQ(result->measurement.rounds, 11);
   EXPECT_EQ(result->measurement.max_rounds, 33);
+  EXPECT_EQ(result->measurement.noise, 0.01);
+  EXPECT_EQ(result->measurement.repeats, 4);
   EXPECT_EQ(result->stopping.patience, 30);
   EXPECT_FALSE(result->stopping.seconds);
   EXPECT_EQ(result->run_limits.memory_mb, 4096);
@@ -274,6 +276,10 @@ INSTANTIATE_TEST_SUITE_P(
                  "spec.toml:31: [checks] prompts: ", "make the largest case smaller"},
         BadInput{"RoundsBelowLimit", with("rounds = 5", "rounds = 5\nmax_rounds = 4"),
                  "spec.toml:41: [measurement] max_rounds: ", "at least rounds, 5"},
+        BadInput{"NoiseAboveLimit", with("rounds = 5", "noise = 0.6"),
+                 "spec.toml:40: [measurement] noise: ", "between 0 and 0.5"},
+        BadInput{"RepeatsBelowLimit", with("rounds = 5", "repeats = -1"),
+                 "spec.toml:40: [measurement] repeats: ", "between 0 and 20"},
         BadInput{"PinIsNoTruth", with("rounds = 5", "pin_cpu = 1"),
                  "spec.toml:40: [measurement] pin_cpu: ", "must be true or false"},
         BadInput{"NoPatience", with("patience = 12", "patience = 0"), "spec.toml:42: [stopping] patience: ", "between 1"},
