@@ -186,6 +186,10 @@ std::string transfer_text(Transfer const& transfer, std::string const& bundle_sh
 
 Result<Transfer> read_transfer(std::filesystem::path const& folder) {
   std::filesystem::path const file = folder / records_file;
+  std::error_code ignored;
+  for (std::filesystem::path const& part : {file, folder / bundle_file}) // a pipe would never end
+    if (auto const status = std::filesystem::status(part, ignored); exists(status) && !is_regular_file(status))
+      return input_error(fmt::format("{}: is not a regular file, as every part of an export is.", part.string()));
   TIK_TRY(std::string const text, read_file(file));
   Transfer transfer;
   std::size_t line = 0;

@@ -1,5 +1,6 @@
 // Verify, export and import: what is sound is said to be, what was changed is found.
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include "src/base/sha256.h"
 #include "tests/cli/golden.h"
@@ -101,6 +102,19 @@ TEST_F(Transfer, CutOrForeignFilesAreRefused) {
   spill(file, before);
   spill(exported_ + "/sources.bundle", slurp(exported_ + "/sources.bundle") + "x");
   expect_bad_input(import_again(), {"sources.bundle"});
+}
+
+// Nobody writes into these pipes: whoever opened one would wait for ever.
+TEST_F(Transfer, APipeInPlaceOfAFileDoesNotHoldTheImport) {
+  for (std::string const part : {"records.jsonl", "sources.bundle"}) {
+    std::filesystem::remove_all(exported_);
+    ASSERT_EQ(tik({"export", search_, "--out", exported_}).exit_code, 0);
+    std::filesystem::remove(exported_ + "/" + part);
+    ASSERT_EQ(mkfifo((exported_ + "/" + part).c_str(), 0600), 0);
+    Outcome const outcome = Program({"import", exported_, copy_}).finish(10);
+    expect_bad_input(outcome, {part, "regular file"});
+    EXPECT_LT(outcome.seconds, 2);
+  }
 }
 
 TEST_F(Transfer, NothingIsWrittenOver) {
