@@ -30,7 +30,12 @@ Evidence dispatch_evidence(spec::Specification const& specification, spec::Manif
   }
   evidence.available = !manifest.dispatch.empty();
   if (!evidence.available) evidence.reason = "The manifest declares no dispatch rules.";
-  evidence.data = {{"declared", true}, {"workloads", workloads}};
+  evidence.data = {{"declared", true},
+                   {"observed", "the symbol of every workload: the worker finds it by name and calls it"},
+                   {"not_observed",
+                    "which variant does the work behind the symbol: a CPU has no kernels to count, and functions "
+                    "that the compiler inlined leave no trace"},
+                   {"workloads", workloads}};
   return evidence;
 }
 

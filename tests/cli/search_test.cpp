@@ -131,6 +131,10 @@ TEST(Doctor, NamesARemedyForAMissingCompiler) {
   Outcome const outcome = tik({"doctor"}, {{"PATH", folder.path().string()}});
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(outcome.out, HasSubstr("apt-get install g++"));
+  auto const json = nlohmann::json::parse(tik({"doctor", "--json"}, {{"PATH", folder.path().string()}}).out);
+  EXPECT_FALSE(json["fit"].get<bool>());
+  for (auto const& check : json["checks"])
+    EXPECT_EQ(check["remedy"].get<std::string>().empty(), check["health"] == "ok") << check;
 }
 
 } // namespace
