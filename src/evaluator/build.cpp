@@ -143,12 +143,40 @@ Checked<std::string> read_library(fs::path const& file) {
   return std::move(*content);
 }
 
+constexpr std::uintmax_t megabyte = 1 << 20, least_room = 64 * megabyte, full_below = megabyte;
+
+std::uintmax_t free_bytes(fs::path const& folder) {
+  std::error_code error;
+  fs::space_info const space = fs::space(folder, error);
+  return error ? least_room : space.available; // what cannot be known is no reason to stop
+}
+
+std::uintmax_t bytes_below(fs::path const& folder) {
+  std::error_code error;
+  std::uintmax_t total = 0;
+  for (auto const& entry : fs::recursive_directory_iterator(folder, fs::directory_options::skip_permission_denied, error))
+    if (entry.is_regular_file(error)) total += entry.file_size(error);
+  return total;
+}
+
+Error no_room(fs::path const& folder, std::uintmax_t free) {
+  return {ErrorKind::machine, fmt::format("{}: {} MiB are free there, and a build needs {}: free space and run again.",
+                                          folder.string(), free / megabyte, least_room / megabyte)};
+}
+
+// A full disk makes any build fail. It is the candidate's fault only when the build itself wrote most of what was free.
+bool filled_by_others(fs::path const& scratch, std::uintmax_t free_before) {
+  return free_bytes(scratch) < full_below && bytes_below(scratch) < free_before / 2;
+}
+
 } // namespace
 
 Checked<Built> build(BuildPlan const& plan, spec::Manifest const& manifest) {
   if (manifest.build_command.empty()) return candidate_failure("The manifest has an empty build command.");
   std::string const key = cache_key(plan, manifest);
   if (auto cached = find_cached(plan.build_cache, key)) return std::move(*cached);
+  std::uintmax_t const free_before = free_bytes(plan.scratch);
+  if (free_before < least_room) return machine_failure(no_room(plan.scratch, free_before));
   Result<ScratchFolder> const scratch = ScratchFolder::make(plan.scratch, "build");
   if (!scratch) return machine_failure(scratch.error());
   Result<Folders> const folders = make_folders(plan, scratch->path());
@@ -176,6 +204,8 @@ Checked<Built> build(BuildPlan const& plan, spec::Manifest const& manifest) {
                   {"cpu_seconds", exit.cpu_seconds},
                   {"peak_memory_kb", exit.peak_memory_kb},
                   {"cached", false}};
+  if (!exit.success() && filled_by_others(scratch->path(), free_before))
+    return machine_failure(no_room(plan.scratch, free_bytes(plan.scratch)));
   if (!exit.success()) {
     std::string const reason = valid_utf8(first_error(reader.log()));
     return candidate_failure(
