@@ -66,12 +66,48 @@ std::vector<int> sequence_lengths(spec::Specification const& specification) {
   return {std::min(decode, longest_cache), full, std::max(1, full / 2 + 1)};
 }
 
+// The largest |v|, of each sequence's first values when there are very many.
 double largest_value(Dataset const& dataset) {
+  constexpr std::size_t most = std::size_t{1} << 22;
   float largest = 0;
   for (Sequence const& sequence : dataset.sequences) {
-    for (tik_bf16 const value : sequence.values) largest = std::max(largest, std::abs(to_float(value)));
+    std::size_t const count = std::min(sequence.values.size(), most);
+    for (std::size_t i = 0; i < count; ++i) largest = std::max(largest, std::abs(to_float(sequence.values[i])));
   }
   return largest;
+}
+
+// One query row of a call as a decode call of its own: `row` of the call is at `position` of its `row_range`-th sequence.
+struct OneRow {
+  tik_attention_args args;
+  int32_t length;
+};
+void single_out(OneRow& one, CallShape const& shape, tik_attention_args const& call, int row_range, int row, int position) {
+  int const first_row = row - (position - shape.rows[static_cast<std::size_t>(row_range)].first);
+  one.length = position + 1;
+  one.args = call;
+  one.args.batch = 1;
+  one.args.queries = call.queries + row * call.query_token_stride;
+  one.args.query_offsets = nullptr;
+  one.args.kv_lengths = &one.length;
+  tik_kv_view& kv = one.args.kv;
+  int64_t const begin = shape.layout == spec::KvLayout::packed ? first_row * kv.token_stride : row_range * kv.sequence_stride;
+  if (shape.layout == spec::KvLayout::paged) {
+    kv.page_table += static_cast<std::ptrdiff_t>(row_range) * kv.page_table_stride;
+  } else {
+    kv.layout = TIK_KV_CONTIGUOUS;
+    kv.keys += begin;
+    kv.values += begin;
+  }
+}
+
+void widen(AccuracyErrors& errors, attention::Reference const& reference, tik_bf16 const* out, float const* lse, double scale) {
+  for (std::size_t i = 0; i < reference.out.size(); ++i) {
+    errors.out = std::max(errors.out, std::abs(static_cast<double>(to_float(out[i])) - reference.out[i]) / scale);
+  }
+  for (std::size_t i = 0; i < reference.lse.size(); ++i) {
+    errors.lse = std::max(errors.lse, std::abs(static_cast<double>(lse[i]) - reference.lse[i]));
+  }
 }
 
 Checked<AccuracyErrors> measure(Arena& arena, Dataset const& dataset, CallShape const& shape, Random& random) {
@@ -88,17 +124,37 @@ Checked<AccuracyErrors> measure(Arena& arena, Dataset const& dataset, CallShape 
 Checked<AccuracyErrors> errors_against_reference(spec::WorkloadKind kind, Image const& image, Outputs const& outputs,
                                                  Dataset const& dataset) {
   attention::Reference reference;
-  if (auto refused = attention::compute_reference(entry_of(kind), image.host_args(), reference, 1)) {
+  if (auto refused = attention::compute_reference(entry_of(kind), image.host_args(), reference)) {
     return machine_failure({ErrorKind::input, "The reference refuses the specification's shape: " + refused->sentence});
   }
+  AccuracyErrors errors;
+  widen(errors, reference, outputs.out.data(), outputs.lse.data(), largest_value(dataset));
+  return errors;
+}
+
+Checked<AccuracyErrors> errors_of_some_rows(CallShape const& shape, Image const& image, Outputs const& outputs,
+                                            Dataset const& dataset, double multiplications, Random& random) {
+  tik_attention_args const call = image.host_args();
+  std::size_t const heads = static_cast<std::size_t>(call.shape.query_heads),
+                    row_size = heads * static_cast<std::size_t>(call.shape.head_dim);
   double const scale = largest_value(dataset);
   AccuracyErrors errors;
-  for (std::size_t i = 0; i < outputs.out.size(); ++i) {
-    errors.out = std::max(errors.out, std::abs(static_cast<double>(to_float(outputs.out[i])) - reference.out[i]) / scale);
-  }
-  for (std::size_t i = 0; i < outputs.lse.size(); ++i) {
-    errors.lse = std::max(errors.lse, std::abs(static_cast<double>(outputs.lse[i]) - reference.lse[i]));
-  }
+  do {
+    int const row_range = random.between(0, static_cast<int>(shape.rows.size()) - 1);
+    int first_row = 0;
+    for (int b = 0; b < row_range; ++b) first_row += shape.rows[static_cast<std::size_t>(b)].count;
+    Rows const& rows = shape.rows[static_cast<std::size_t>(row_range)];
+    int const index = random.between(0, rows.count - 1);
+    OneRow one;
+    single_out(one, shape, call, row_range, first_row + index, rows.first + index);
+    attention::Reference reference;
+    if (auto refused = attention::compute_reference(attention::Entry::decode, one.args, reference)) {
+      return machine_failure({ErrorKind::input, "The reference refuses the specification's shape: " + refused->sentence});
+    }
+    std::size_t const row = static_cast<std::size_t>(first_row + index);
+    widen(errors, reference, outputs.out.data() + row * row_size, outputs.lse.data() + row * heads, scale);
+    multiplications -= 2.0 * static_cast<double>(row_size) * one.length;
+  } while (multiplications > 0);
   return errors;
 }
 

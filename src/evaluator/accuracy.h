@@ -14,4 +14,8 @@ struct AccuracyErrors {
 Checked<AccuracyErrors> errors_against_reference(spec::WorkloadKind kind, Image const& image, Outputs const& outputs,
                                                  Dataset const& dataset);
 
+// The same for rows of the call drawn at random, as many as `multiplications` of the reference allow, at least one.
+Checked<AccuracyErrors> errors_of_some_rows(CallShape const& shape, Image const& image, Outputs const& outputs,
+                                            Dataset const& dataset, double multiplications, Random& random);
+
 } // namespace tik::evaluator

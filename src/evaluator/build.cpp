@@ -11,6 +11,7 @@
 #include "src/base/sha256.h"
 #include "src/evaluator/build_cache.h"
 #include "src/evaluator/embedded_contract.h"
+#include "src/evaluator/ptxas.h"
 #include "src/evaluator/remarks.h"
 #include "src/evaluator/scratch.h"
 #include "src/evaluator/text.h"
@@ -53,6 +54,7 @@ std::vector<std::string> command_line(BuildPlan const& plan, spec::Manifest cons
     command.push_back(replaced(replaced(word, "{include}", seen_path(plan.layers, folders.include)), "{output}", output));
   }
   if (!command.empty() && gives_remarks(command[0])) command.emplace_back(remarks_flag);
+  if (!command.empty() && is_nvcc(command[0])) command.insert(command.end(), {"-Xptxas", "-v"});
   return command;
 }
 
@@ -118,6 +120,12 @@ std::string first_error(std::string const& log) {
 Evidence remarks_evidence(bool available, RemarkReader const& reader, std::string const& compiler) {
   Evidence evidence;
   evidence.name = "compiler";
+  if (is_nvcc(compiler)) {
+    evidence.available = true;
+    evidence.source = compiler + " -Xptxas -v";
+    evidence.data = summarize_ptxas(reader.log());
+    return evidence;
+  }
   evidence.available = available;
   evidence.source = compiler + " " + std::string(remarks_flag);
   if (available) {

@@ -46,7 +46,7 @@ Step make_folders(fs::path const& root, std::string const& inside) {
   return {};
 }
 
-Step bind(fs::path const& host, fs::path const& root, std::string const& inside, bool folder, std::uint64_t attributes) {
+Step bind_to(fs::path const& host, fs::path const& root, std::string const& inside, bool folder, std::uint64_t attributes) {
   fs::path const target = root / fs::path(inside).relative_path();
   if (folder) {
     TIK_CHECK(make_folders(root, inside));
@@ -77,17 +77,31 @@ Step bind_system(fs::path const& root) {
       fs::path const link = root / fs::path(name).relative_path();
       if (symlink(target, link.c_str()) != 0) return step_failed(std::string("linking ") + name);
     } else {
-      TIK_CHECK(bind(name, root, name, true, read_only));
+      TIK_CHECK(bind_to(name, root, name, true, read_only));
     }
   }
   for (char const* name : {"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives"}) {
     struct stat found {};
-    if (stat(name, &found) == 0) TIK_CHECK(bind(name, root, name, S_ISDIR(found.st_mode), read_only));
+    if (stat(name, &found) == 0) TIK_CHECK(bind_to(name, root, name, S_ISDIR(found.st_mode), read_only));
   }
   for (char const* name : {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}) {
     struct stat found {};
-    if (stat(name, &found) == 0) TIK_CHECK(bind(name, root, name, false, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
+    if (stat(name, &found) == 0) TIK_CHECK(bind_to(name, root, name, false, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
   }
+  return {};
+}
+
+// The devices of NVIDIA GPUs, what the driver reads of the system, and, without a process namespace that brings its own, /proc.
+Step bind_gpu(fs::path const& root, bool own_process_files) {
+  std::error_code ignored;
+  for (fs::directory_entry const& entry : fs::directory_iterator("/dev", ignored)) {
+    if (!entry.path().filename().string().starts_with("nvidia")) continue;
+    TIK_CHECK(bind_to(entry.path(), root, entry.path().string(), entry.is_directory(ignored),
+                      std::uint64_t{MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC}));
+  }
+  constexpr std::uint64_t read_only = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
+  if (fs::exists("/sys/bus", ignored)) TIK_CHECK(bind_to("/sys", root, "/sys", true, read_only));
+  if (!own_process_files) TIK_CHECK(bind_to("/proc", root, "/proc", true, read_only));
   return {};
 }
 
@@ -129,6 +143,7 @@ Step enter_file_system(ChildPlan const& plan) {
   if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return step_failed("making mounts private");
   if (mount("tmpfs", root, "tmpfs", MS_NOSUID, "mode=755,size=1m") != 0) return step_failed("mounting the new root");
   TIK_CHECK(bind_system(plan.staging));
+  if (plan.gpu != GpuUse::none) TIK_CHECK(bind_gpu(plan.staging, plan.layers.pid_namespace));
   for (char const* name : {"/tmp", "/proc"}) TIK_CHECK(make_folders(plan.staging, name));
   std::string const size = "mode=1777,size=" + std::to_string(std::max<std::int64_t>(plan.file_mb, 16) * 2) + "m";
   if (mount("tmpfs", (plan.staging / "tmp").c_str(), "tmpfs", MS_NOSUID | MS_NODEV, size.c_str()) != 0) {
@@ -136,7 +151,7 @@ Step enter_file_system(ChildPlan const& plan) {
   }
   for (Mount const& folder : plan.mounts) {
     std::uint64_t const attributes = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | (folder.writable ? 0 : MOUNT_ATTR_RDONLY);
-    TIK_CHECK(bind(folder.host, plan.staging, folder.inside, true, attributes));
+    TIK_CHECK(bind_to(folder.host, plan.staging, folder.inside, true, attributes));
   }
   if (chdir(root) != 0) return step_failed("entering the new root");
   if (syscall(SYS_pivot_root, ".", ".") != 0) return step_failed("changing the root");

@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cmath>
+#include <cstring>
 
 namespace tik::evaluator {
 namespace {
@@ -71,6 +72,33 @@ Dataset draw(tik_attention_shape const& shape, std::vector<int> const& tokens, D
   return dataset;
 }
 
+DrawnRows::DrawnRows(tik_attention_shape const& shape, Random& random)
+    : shape_(shape), random_(random), pool_(draw_values(std::size_t{1} << 20, 1.0f, random)) {}
+
+void DrawnRows::fill(std::vector<tik_bf16>& tensor, int rows, int heads) {
+  std::size_t const row = static_cast<std::size_t>(heads) * static_cast<std::size_t>(shape_.head_dim);
+  std::size_t const places = pool_.size() - row;
+  tensor.resize(row * static_cast<std::size_t>(rows));
+  for (std::size_t i = 0; i < static_cast<std::size_t>(rows); ++i) {
+    std::memcpy(tensor.data() + i * row, pool_.data() + random_.next() % places, row * sizeof(tik_bf16));
+  }
+}
+
+Sequence DrawnRows::sequence(int tokens, int first_query) {
+  Sequence sequence = queries(tokens, first_query);
+  fill(sequence.keys, tokens, shape_.kv_heads);
+  fill(sequence.values, tokens, shape_.kv_heads);
+  return sequence;
+}
+
+Sequence DrawnRows::queries(int tokens, int first_query) {
+  Sequence sequence;
+  sequence.tokens = tokens;
+  sequence.first_query = first_query;
+  fill(sequence.queries, tokens - first_query, shape_.query_heads);
+  return sequence;
+}
+
 void redraw_token(Dataset& dataset, int sequence, int token, Random& random) {
   Sequence& drawn = dataset.sequences[static_cast<std::size_t>(sequence)];
   std::size_t const row = static_cast<std::size_t>(dataset.shape.kv_heads) * static_cast<std::size_t>(dataset.shape.head_dim);
@@ -83,7 +111,8 @@ void redraw_queries(Dataset& dataset, int sequence, int first, int count, Random
   std::vector<tik_bf16>& queries = dataset.sequences[static_cast<std::size_t>(sequence)].queries;
   std::size_t const row =
       static_cast<std::size_t>(dataset.shape.query_heads) * static_cast<std::size_t>(dataset.shape.head_dim);
-  std::size_t const begin = static_cast<std::size_t>(first) * row;
+  std::size_t const begin =
+      static_cast<std::size_t>(first - dataset.sequences[static_cast<std::size_t>(sequence)].first_query) * row;
   for (std::size_t i = 0; i < row * static_cast<std::size_t>(count); ++i) queries[begin + i] = to_bf16(random.normal());
 }
 

@@ -19,9 +19,10 @@ enum class Distribution {
 };
 Distribution distribution_from(std::string_view name);
 
-// [tokens, query_heads, head_dim] and [tokens, kv_heads, head_dim], dense.
+// Queries [tokens - first_query, query_heads, head_dim], keys and values [tokens, kv_heads, head_dim], dense.
 struct Sequence {
   int tokens = 0;
+  int first_query = 0; // the queries before it are not there
   std::vector<tik_bf16> queries, keys, values;
 };
 
@@ -37,6 +38,24 @@ tik_attention_shape contract_shape(spec::AttentionShape const& shape);
 
 // Fresh values for sequences of the given lengths.
 Dataset draw(tik_attention_shape const& shape, std::vector<int> const& tokens, Distribution distribution, Random& random);
+
+// Normal values by rows that are copied from a pool of drawn ones, from a random place each: for sequences too long to draw
+// number by number.
+class DrawnRows {
+ public:
+  DrawnRows(tik_attention_shape const& shape, Random& random);
+  // Keys and values of `tokens` tokens, and the queries from `first_query` on.
+  Sequence sequence(int tokens, int first_query);
+  // The queries alone.
+  Sequence queries(int tokens, int first_query);
+
+ private:
+  void fill(std::vector<tik_bf16>& tensor, int rows, int heads);
+
+  tik_attention_shape shape_;
+  Random& random_;
+  std::vector<tik_bf16> pool_;
+};
 
 // Fresh normal values for the key and value of one token, and for some queries.
 void redraw_token(Dataset& dataset, int sequence, int token, Random& random);

@@ -22,12 +22,22 @@ namespace fs = std::filesystem;
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
+bool on_gpu(spec::Specification const& specification) { return specification.target != "cpu"; }
+
+Result<void> check_gpu_is_there() {
+  std::error_code ignored;
+  if (fs::exists("/dev/nvidiactl", ignored)) return {};
+  return input_error(
+      "The specification's target is sm_90a, and this machine has no NVIDIA GPU (/dev/nvidiactl is not there): evaluate on a machine "
+      "with a Hopper GPU; `tik` can be copied there.");
+}
+
 Result<void> check_request(Request const& request) {
-  if (request.specification.operator_name != "attention" || request.specification.target != "cpu") {
+  if (request.specification.operator_name != "attention") {
     return input_error(
-        fmt::format("The evaluator knows the operator \"attention\" on the target \"cpu\", not \"{}\" on \"{}\".",
-                    request.specification.operator_name, request.specification.target));
+        fmt::format("The evaluator knows the operator \"attention\", not \"{}\".", request.specification.operator_name));
   }
+  if (on_gpu(request.specification)) TIK_CHECK(check_gpu_is_there());
   if (!request.incumbent) return {};
   for (spec::Workload const& workload : request.specification.workloads) {
     auto const known = request.incumbent_latency_us.find(workload.id);
@@ -54,8 +64,8 @@ Result<Source> take_source(fs::path const& from, fs::path const& scratch) {
 // One evaluation: runs the stages in order and writes the report as it goes.
 class Evaluation {
  public:
-  Evaluation(Request const& request, fs::path scratch, Protections const& protections)
-      : request_(request), scratch_(std::move(scratch)), protections_(protections), begin_(Clock::now()) {
+  Evaluation(Request const& request, fs::path scratch, Protections const& protections, GpuMonitor const* monitor)
+      : request_(request), scratch_(std::move(scratch)), protections_(protections), monitor_(monitor), begin_(Clock::now()) {
     report_.specification_sha256 = request.seal;
     report_.evaluator_version = std::string(evaluator_version);
     report_.started_at = utc_now();
@@ -70,6 +80,7 @@ class Evaluation {
     TIK_CHECK(stage("measurement", [&] { return measure(); }));
     TIK_CHECK(stage("evidence", [&] { return collect(); }));
     report_.machine = describe_machine(candidate_ ? candidate_->built.folder / candidate_->built.library_name : fs::path());
+    if (monitor_ != nullptr) report_.machine["gpu"] = monitor_->identity();
     report_.machine["missing_protections"] = protections_.missing;
     report_.seconds = seconds_since(begin_);
     return std::move(report_);
@@ -103,7 +114,14 @@ class Evaluation {
   }
 
   StageContext context(std::string const& name) {
-    StageContext context{request_.specification, scratch_, protections_.layers, seed(), request_.cancel, {}};
+    StageContext context{request_.specification,
+                         scratch_,
+                         protections_.layers,
+                         on_gpu(request_.specification) ? protections_.gpu_layers : protections_.layers,
+                         seed(),
+                         monitor_,
+                         request_.cancel,
+                         {}};
     if (request_.progress) context.progress = [this, name](double fraction) { request_.progress(name, fraction); };
     return context;
   }
@@ -166,6 +184,7 @@ class Evaluation {
     if (!measured) return tl::unexpected(std::move(measured.error()));
     report_.workloads = std::move(measured->workloads);
     counters_ = std::move(measured->counters);
+    dispatch_ = std::move(measured->dispatch);
     return std::move(measured->text);
   }
 
@@ -177,7 +196,7 @@ class Evaluation {
   }
 
   Checked<StageText> collect() {
-    report_.evidence = collect_evidence(context("evidence"), *candidate_, counters_);
+    report_.evidence = collect_evidence(context("evidence"), *candidate_, dispatch_, counters_);
     int available = 0;
     for (Evidence const& evidence : report_.evidence) available += evidence.available ? 1 : 0;
     return StageText{fmt::format("{} of {} kinds of evidence.", available, report_.evidence.size())};
@@ -186,12 +205,13 @@ class Evaluation {
   Request const& request_;
   fs::path scratch_;
   Protections const& protections_;
+  GpuMonitor const* monitor_;
   Clock::time_point begin_;
   Report report_;
   std::string failed_;
   std::optional<std::uint64_t> seed_;
   std::optional<BuiltImplementation> candidate_;
-  Evidence counters_;
+  Evidence counters_, dispatch_;
 };
 
 } // namespace
@@ -199,11 +219,25 @@ class Evaluation {
 Result<Report> evaluate(Request const& request) {
   TIK_CHECK(check_request(request));
   TIK_TRY(ScratchFolder const scratch, ScratchFolder::make(request.scratch, "evaluation"));
-  if (request.protections != nullptr) return Evaluation(request, scratch.path(), *request.protections).run();
+  std::optional<GpuMonitor> monitor;
+  if (on_gpu(request.specification)) {
+    if (Result<GpuMonitor> opened = GpuMonitor::open()) monitor = std::move(*opened);
+  }
+  GpuMonitor const* const watching = monitor ? &*monitor : nullptr;
+  if (request.protections != nullptr) return Evaluation(request, scratch.path(), *request.protections, watching).run();
   TIK_TRY(Protections const protections, protections_for(request.specification, scratch.path()));
-  return Evaluation(request, scratch.path(), protections).run();
+  return Evaluation(request, scratch.path(), protections, watching).run();
 }
 
-Result<Protections> protections_for(spec::Specification const&, fs::path const& scratch) { return probe_protections(scratch); }
+Result<Protections> protections_for(spec::Specification const& specification, fs::path const& scratch) {
+  TIK_TRY(Protections protections, probe_protections(scratch));
+  if (!on_gpu(specification)) return protections;
+  TIK_CHECK(check_gpu_is_there());
+  TIK_CHECK(probe_gpu(scratch, protections));
+  if (Result<GpuMonitor> const opened = GpuMonitor::open(); !opened) {
+    protections.missing.push_back("device-memory is not watched: " + opened.error().message);
+  }
+  return protections;
+}
 
 } // namespace tik::evaluator

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "src/evaluator/sass.h"
 #include "src/evaluator/scratch.h"
 #include "src/evaluator/text.h"
 
@@ -40,13 +41,13 @@ Evidence dispatch_evidence(spec::Specification const& specification, spec::Manif
 }
 
 // objdump reads a file that the candidate made, so it runs in containment too.
-Result<RunResult> disassemble(StageContext const& context, Built const& built) {
+Result<RunResult> disassemble(StageContext const& context, Built const& built, std::vector<std::string> command) {
   TIK_TRY(std::filesystem::path const staging, make_folder(context.scratch, staging_folder));
   Mount const library{built.folder, "/library", false};
   ChildPlan plan;
-  plan.command = {
-      "objdump", "-d", "-C", "--no-show-raw-insn", "-w", seen_path(context.layers, library) + "/" + built.library_name};
-  plan.environment = {"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8"};
+  command.push_back(seen_path(context.layers, library) + "/" + built.library_name);
+  plan.command = std::move(command);
+  plan.environment = {"PATH=/usr/local/cuda/bin:/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8"};
   plan.mounts = {library};
   plan.staging = staging;
   plan.layers = context.layers;
@@ -64,22 +65,26 @@ Result<RunResult> disassemble(StageContext const& context, Built const& built) {
 }
 
 Evidence instruction_evidence(StageContext const& context, BuiltImplementation const& candidate) {
+  std::vector<std::string> command = {"objdump", "-d", "-C", "--no-show-raw-insn", "-w"};
+  if (context.gpu()) command = {"cuobjdump", "--dump-sass"};
+  std::string const tool = command[0];
   Evidence evidence;
   evidence.name = "instructions";
-  evidence.source = "objdump -d of the built library";
-  Result<RunResult> const result = disassemble(context, candidate.built);
+  evidence.source = tool + " " + command[1] + " of the built library";
+  Result<RunResult> const result = disassemble(context, candidate.built, std::move(command));
   if (!result) {
     evidence.reason = result.error().message;
     return evidence;
   }
   if (!result->exit.success()) {
-    evidence.reason = fmt::format("objdump {}.", describe(result->exit, disassembly_seconds));
+    evidence.reason = fmt::format("{} {}.", tool, describe(result->exit, disassembly_seconds));
     return evidence;
   }
   evidence.available = true;
   spec::Manifest const& manifest = candidate.manifest;
-  evidence.data =
-      summarize_instructions(result->output, {manifest.full_symbol, manifest.extend_symbol, manifest.decode_symbol});
+  evidence.data = context.gpu() ? summarize_sass(result->output)
+                                : summarize_instructions(
+                                      result->output, {manifest.full_symbol, manifest.extend_symbol, manifest.decode_symbol});
   evidence.data["cut"] = result->output_cut;
   return evidence;
 }
@@ -87,8 +92,8 @@ Evidence instruction_evidence(StageContext const& context, BuiltImplementation c
 } // namespace
 
 std::vector<Evidence> collect_evidence(StageContext const& context, BuiltImplementation const& candidate,
-                                       Evidence const& counters) {
-  return {dispatch_evidence(context.specification, candidate.manifest), candidate.built.remarks,
+                                       Evidence const& dispatch, Evidence const& counters) {
+  return {context.gpu() ? dispatch : dispatch_evidence(context.specification, candidate.manifest), candidate.built.remarks,
           instruction_evidence(context, candidate), counters};
 }
 

@@ -14,7 +14,6 @@ namespace tik::evaluator {
 namespace {
 
 constexpr std::size_t guard_bytes = 256;  // checked memory on both sides of a tensor
-constexpr std::uint16_t poison = 0x7fc3;  // a NaN that no computation makes
 constexpr tik_bf16 unused_cache = 0xffff; // a NaN in bf16, a page or a token that does not exist as an integer
 constexpr std::size_t workspace_alignment = 256;
 
@@ -44,7 +43,8 @@ std::optional<std::size_t> Image::reserve(Region region, std::size_t bytes, std:
   return arena_->place(region, std::max<std::size_t>(bytes, 1), shape_.dense ? 4096 : alignment, random);
 }
 
-Checked<Image> Image::place(Arena& arena, Dataset const& dataset, CallShape const& shape, Random& random) {
+Checked<Image> Image::place(Arena& arena, Dataset const& dataset, CallShape const& shape, Random& random,
+                            Image const* cache_of) {
   Image image(arena, shape);
   tik_attention_args& args = image.request_.args;
   image.request_.entry = shape.kind;
@@ -64,10 +64,23 @@ Checked<Image> Image::place(Arena& arena, Dataset const& dataset, CallShape cons
   args.limits.query_length = std::min(args.limits.query_length, args.limits.query_tokens);
   image.input_begin_ = arena.used(Region::input);
   if (auto placed = image.place_tensors(dataset, random); !placed) return tl::unexpected(std::move(placed.error()));
-  if (auto placed = image.place_cache(dataset, random); !placed) return tl::unexpected(std::move(placed.error()));
+  if (cache_of != nullptr) {
+    image.take_cache(*cache_of);
+  } else if (auto placed = image.place_cache(dataset, random); !placed) {
+    return tl::unexpected(std::move(placed.error()));
+  }
   image.input_end_ = arena.used(Region::input);
   if (auto placed = image.place_outputs(random); !placed) return tl::unexpected(std::move(placed.error()));
+  if (arena.session().gpu()) {
+    image.request_.transfer = {image.input_extent(), image.output_extent(), image.result_extent(), 0, random.coin()};
+  }
   return image;
+}
+
+void Image::take_cache(Image const& other) {
+  request_.args.kv = other.request_.args.kv;
+  page_table_ = other.page_table_;
+  keys_ = other.keys_, values_ = other.values_, table_ = other.table_;
 }
 
 Checked<void> Image::place_tensors(Dataset const& dataset, Random& random) {
@@ -162,6 +175,7 @@ Checked<void> Image::place_outputs(Random& random) {
   int64_t const pad = shape_.dense ? 0 : 8 * random.between(0, 2);
   args.out_head_stride = args.shape.head_dim + pad;
   args.out_token_stride = args.shape.query_heads * args.out_head_stride + pad;
+  output_begin_ = arena_->used(Region::output);
   auto const workspace_bytes = arena_->workspace(args.shape, args.limits);
   if (!workspace_bytes) return tl::unexpected(workspace_bytes.error());
   args.workspace_bytes = *workspace_bytes;
@@ -195,8 +209,10 @@ void Image::write_queries(Dataset const& dataset) {
                     heads = static_cast<std::size_t>(args.shape.query_heads);
   for (std::size_t b = 0; b < shape_.rows.size(); ++b) {
     Rows const& rows = shape_.rows[b];
-    tik_bf16 const* source = dataset.sequences[static_cast<std::size_t>(rows.sequence)].queries.data() +
-                             static_cast<std::size_t>(rows.first) * heads * dim;
+    Sequence const& sequence =
+        dataset.sequences[static_cast<std::size_t>(rows.queries_of >= 0 ? rows.queries_of : rows.sequence)];
+    tik_bf16 const* source =
+        sequence.queries.data() + static_cast<std::size_t>(rows.first - sequence.first_query) * heads * dim;
     for (int i = 0; i < rows.count; ++i) {
       for (std::size_t h = 0; h < heads; ++h, source += dim) {
         std::memcpy(at<tik_bf16>(Region::input, queries_) + (first_row_[b] + i) * args.query_token_stride +
@@ -259,15 +275,16 @@ tik_attention_args Image::host_args() const {
 
 // Everything from the first guard to the last, the outputs included, holds the poison.
 void Image::poison_outputs() {
-  std::fill_n(at<std::uint16_t>(Region::output, guard_begin_), (guard_end_ - guard_begin_) / sizeof poison, poison);
+  std::fill_n(at<std::uint16_t>(Region::output, guard_begin_), (guard_end_ - guard_begin_) / sizeof output_poison,
+              output_poison);
 }
 
 Checked<void> Image::check_surroundings() const {
   std::uint16_t const* const words = at<std::uint16_t const>(Region::output, guard_begin_);
-  std::size_t const count = (guard_end_ - guard_begin_) / sizeof poison;
+  std::size_t const count = (guard_end_ - guard_begin_) / sizeof output_poison;
   for (std::size_t i = 0; i < count; ++i) {
-    if (words[i] == poison) continue;
-    auto const distance = static_cast<std::int64_t>(guard_begin_ + i * sizeof poison) - static_cast<std::int64_t>(out_);
+    if (words[i] == output_poison) continue;
+    auto const distance = static_cast<std::int64_t>(guard_begin_ + i * sizeof output_poison) - static_cast<std::int64_t>(out_);
     return candidate_failure(
         fmt::format("The call wrote outside its outputs, {} bytes from the begin of out.", distance),
         {{"offset_from_out", distance},
@@ -284,14 +301,14 @@ Checked<void> Image::take(Outputs& outputs) {
   std::size_t const rows = static_cast<std::size_t>(total_rows_);
   outputs.out.resize(rows * heads * dim);
   outputs.lse.resize(rows * heads);
-  std::uint32_t const lse_poison = static_cast<std::uint32_t>(poison) << 16 | poison;
+  std::uint32_t const lse_poison = static_cast<std::uint32_t>(output_poison) << 16 | output_poison;
   for (std::size_t row = 0; row < rows; ++row) {
     for (std::size_t h = 0; h < heads; ++h) {
       tik_bf16* const source = at<tik_bf16>(Region::output, out_) + static_cast<int64_t>(row) * args.out_token_stride +
                                static_cast<int64_t>(h) * args.out_head_stride;
       tik_bf16* const target = outputs.out.data() + (row * heads + h) * dim;
       std::memcpy(target, source, dim * sizeof(tik_bf16));
-      std::fill_n(source, dim, poison);
+      std::fill_n(source, dim, output_poison);
       float* const lse = at<float>(Region::output, lse_) + row * heads + h;
       std::uint32_t lse_bits = 0;
       std::memcpy(&lse_bits, lse, sizeof lse_bits);
@@ -301,7 +318,7 @@ Checked<void> Image::take(Outputs& outputs) {
         bool const nan = (target[d] & 0x7fff) > 0x7f80;
         if (!nan) continue;
         return candidate_failure(fmt::format("The call {} out[row {}, head {}, {}].",
-                                             target[d] == poison ? "did not write" : "wrote NaN to", row, h, d),
+                                             target[d] == output_poison ? "did not write" : "wrote NaN to", row, h, d),
                                  {{"row", row}, {"head", h}, {"index", d}});
       }
       if (std::isnan(outputs.lse[row * heads + h])) {
@@ -332,10 +349,39 @@ Checked<void> Image::run_refused(CallRequest const& request, tik_status status, 
   return {};
 }
 
+Extent Image::input_extent() const { return {input_begin_, input_end_ + guard_bytes}; }
+
+Extent Image::query_extent() const {
+  tik_attention_args const& args = request_.args;
+  return {queries_, queries_ + static_cast<std::size_t>(args.limits.query_tokens * args.query_token_stride) * sizeof(tik_bf16)};
+}
+
+std::array<Extent, 2> Image::token_extents(int row_range, int token) const {
+  std::size_t const first = cache_element(row_range, token, 0) * sizeof(tik_bf16);
+  std::size_t const bytes = static_cast<std::size_t>(request_.args.kv.token_stride) * sizeof(tik_bf16);
+  return {Extent{keys_ + first, keys_ + first + bytes}, Extent{values_ + first, values_ + first + bytes}};
+}
+
+Checked<void> Image::return_inputs(Random& random) {
+  if (!arena_->session().gpu()) return {};
+  Extent const input = input_extent();
+  auto const echo = arena_->place(Region::output, input.end - input.begin, 16, random);
+  if (!echo) return too_large();
+  request_.transfer.echo = *echo;
+  return {};
+}
+
+std::string Image::returned_input_hash() const {
+  if (request_.transfer.echo == 0) return input_hash();
+  Extent const input = input_extent();
+  return sha256_hex({at<char const>(Region::output, request_.transfer.echo), input.end - input.begin});
+}
+
 void Image::set_length(int row_range, int tokens) { at<int32_t>(Region::input, lengths_)[row_range] = tokens; }
 
 std::string Image::input_hash() const {
-  std::span<std::byte> const input = arena_->bytes(Region::input).subspan(input_begin_, input_end_ - input_begin_);
+  Extent const extent = input_extent();
+  std::span<std::byte> const input = arena_->bytes(Region::input).subspan(extent.begin, extent.end - extent.begin);
   return sha256_hex({reinterpret_cast<char const*>(input.data()), input.size()});
 }
 
@@ -346,11 +392,19 @@ Checked<Outputs> Image::run() {
     return candidate_failure(fmt::format("A valid call was refused with status {}: {}", result->reply.status,
                                          result->reply.error.empty() ? "no reason given." : valid_utf8(result->reply.error)));
   }
+  // A workspace is zeroed before its first use only, and a graph is there to be launched again.
+  if (arena_->session().gpu()) request_.transfer.output = request_.transfer.result, request_.transfer.graph = true;
+  Checked<Outputs> outputs = collect();
+  if (!outputs) return outputs;
+  outputs->reported_cpu_us = 1e-3 * static_cast<double>(result->reply.cpu_nanoseconds);
+  outputs->reported_wall_us = 1e-3 * static_cast<double>(result->reply.wall_nanoseconds);
+  outputs->outside_us = result->outside_us;
+  outputs->cpu_us = result->cpu_us;
+  return outputs;
+}
+
+Checked<Outputs> Image::collect() {
   Outputs outputs;
-  outputs.reported_cpu_us = 1e-3 * static_cast<double>(result->reply.cpu_nanoseconds);
-  outputs.reported_wall_us = 1e-3 * static_cast<double>(result->reply.wall_nanoseconds);
-  outputs.outside_us = result->outside_us;
-  outputs.cpu_us = result->cpu_us;
   Checked<void> taken = take(outputs);
   if (taken) taken = check_surroundings();
   if (!taken) {

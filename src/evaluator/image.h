@@ -2,6 +2,7 @@
 // outputs poisoned before the call and everything around them checked after it.
 #pragma once
 
+#include <array>
 #include <map>
 #include <vector>
 
@@ -15,6 +16,7 @@ struct Rows {
   int sequence = 0;
   int first = 0;
   int count = 0;
+  int queries_of = -1; // the sequence whose queries are taken, when it is another one
 };
 
 // What to call, apart from where the buffers lie.
@@ -54,14 +56,28 @@ class Arena {
   std::map<std::vector<std::int64_t>, std::size_t> workspaces_;
 };
 
+inline constexpr std::uint16_t output_poison = 0x7fc3; // a NaN that no computation makes
+
 class Image {
  public:
-  // Lays the call out. The dataset must live as long as the image.
-  static Checked<Image> place(Arena& arena, Dataset const& dataset, CallShape const& shape, Random& random);
+  // Lays the call out, with keys and values of its own or those of `cache_of`, an image of the same arena with the same
+  // lengths.
+  static Checked<Image> place(Arena& arena, Dataset const& dataset, CallShape const& shape, Random& random,
+                              Image const* cache_of = nullptr);
 
   // Poisons the outputs, calls, and takes the outputs back. Fails when the status is not TIK_OK, an element was not written or
   // is NaN, or a byte outside the outputs changed.
   Checked<Outputs> run();
+  // The second half of run(): takes the outputs of a call that was made in another way.
+  Checked<Outputs> collect();
+
+  // On a GPU: whether the call is captured into a graph, or launched again from the one that is there. Drawn when the call is
+  // placed.
+  void use_graph(bool use) { request_.transfer.graph = use && arena_->session().gpu(); }
+  // On a GPU: every later run() brings the device's inputs back, for returned_input_hash(). On the CPU workers cannot write
+  // them.
+  Checked<void> return_inputs(Random& random);
+  std::string returned_input_hash() const;
 
   // Sends `request`, a changed request(), which must be refused with `status`, a sentence, and nothing written.
   Checked<void> run_refused(CallRequest const& request, tik_status status, std::string const& what);
@@ -80,11 +96,19 @@ class Image {
   void write_queries(Dataset const& dataset);
   // Evicts every line of the inputs from all caches of the machine.
   void evict() const;
+  // Parts of the regions, for a worker with memory of its own: everything placed in them; what a call may write, with its
+  // guards; the queries; the key and the value of one token (only of dense images).
+  Extent input_extent() const;
+  Extent output_extent() const { return {output_begin_, guard_end_}; }
+  Extent result_extent() const { return {guard_begin_, guard_end_}; }
+  Extent query_extent() const;
+  std::array<Extent, 2> token_extents(int row_range, int token) const;
 
  private:
   Image(Arena& arena, CallShape shape) : arena_(&arena), shape_(std::move(shape)) {}
   Checked<void> place_tensors(Dataset const& dataset, Random& random);
   Checked<void> place_cache(Dataset const& dataset, Random& random);
+  void take_cache(Image const& other);
   Checked<void> place_outputs(Random& random);
   std::size_t cache_element(int row_range, int token, int head) const;
   template <class T>
@@ -100,7 +124,7 @@ class Image {
   int total_rows_ = 0;
   std::vector<int> first_row_, page_table_;
   std::size_t queries_ = 0, offsets_ = 0, lengths_ = 0, keys_ = 0, values_ = 0, table_ = 0, out_ = 0, lse_ = 0, workspace_ = 0;
-  std::size_t input_begin_ = 0, input_end_ = 0, guard_begin_ = 0, guard_end_ = 0;
+  std::size_t input_begin_ = 0, input_end_ = 0, output_begin_ = 0, guard_begin_ = 0, guard_end_ = 0;
 };
 
 } // namespace tik::evaluator

@@ -69,6 +69,18 @@ std::vector<char*> pointers(std::vector<std::string>& values) {
   return result;
 }
 
+int run_own(GpuUse gpu) {
+  switch (gpu) {
+    case GpuUse::none:
+      return serve_requests();
+    case GpuUse::serve:
+      return serve_device_requests();
+    case GpuUse::probe:
+      return try_device();
+  }
+  return 1;
+}
+
 [[noreturn]] void run_target(ChildPlan plan) {
   if (Step const prepared = prepare_target(plan); !prepared) give_up(prepared.error());
   report(LauncherStatus::running, 0);
@@ -76,7 +88,7 @@ std::vector<char*> pointers(std::vector<std::string>& values) {
     close(plan_descriptor);
     close(stop_descriptor);
     close(status_descriptor);
-    _exit(serve_requests());
+    _exit(run_own(plan.gpu));
   }
   for (int const descriptor : {plan_descriptor, stop_descriptor, status_descriptor}) fcntl(descriptor, F_SETFD, FD_CLOEXEC);
   std::vector<char*> const arguments = pointers(plan.command);
@@ -93,7 +105,7 @@ std::vector<char*> pointers(std::vector<std::string>& values) {
 [[noreturn]] void run_first_process(ChildPlan const& plan) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   prctl(PR_SET_DUMPABLE, 0);
-  if (plan.layers.mount_namespace && !plan.command.empty()) mount_process_files();
+  if (plan.layers.mount_namespace && (!plan.command.empty() || plan.gpu != GpuUse::none)) mount_process_files();
   pid_t const target = fork();
   if (target < 0) give_up({"starting the process", errno});
   if (target == 0) run_target(plan);

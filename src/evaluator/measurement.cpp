@@ -7,6 +7,7 @@
 #include <cmath>
 #include <memory>
 
+#include "src/evaluator/device_timing.h"
 #include "src/evaluator/gain.h"
 #include "src/evaluator/profiler.h"
 #include "src/evaluator/statistics.h"
@@ -18,13 +19,22 @@ namespace {
 constexpr int most_repeats = 64;
 constexpr double precise_enough = 0.002; // of the total ratio: more rounds would not change a decision
 
-// One implementation under measurement: a worker with every workload laid out in its memory.
-struct Side {
-  explicit Side(Session started) : session(std::move(started)) {}
+// A worker on the CPU with every workload laid out in its memory.
+struct HostTiming {
+  explicit HostTiming(Session started) : session(std::move(started)) {}
   Session session;
   Arena arena{session};
   std::vector<Image> images;
+};
+
+// One implementation under measurement, on the one or the other.
+struct Side {
+  std::unique_ptr<HostTiming> host;
+  std::unique_ptr<DeviceTiming> device;
   std::vector<std::vector<double>> samples_us; // [workload][round]
+
+  Session& session() { return host ? host->session : device->session(); }
+  Image& image(std::size_t workload, int launch) { return host ? host->images[workload] : device->image(workload, launch); }
 };
 
 // What the parent saw of the timed calls of one workload, against what the worker reported.
@@ -41,9 +51,9 @@ class Measuring {
         random_(context.seed ^ 0x6d656173757265),
         processor_(settings_.pin_cpu ? measuring_processor() : std::nullopt),
         processor_time_(context.layers.system_call_filter) {
-    tik_attention_shape const shape = contract_shape(context.specification.shape);
     for (spec::Workload const& workload : context.specification.workloads) {
-      workloads_.push_back(prepare_workload(workload, shape, random_));
+      workloads_.push_back(prepare_workload(workload, context.specification.shape, context.gpu(), random_));
+      kept_rounds_.push_back(random_.between(0, settings_.rounds - 1));
     }
     clocks_.resize(workloads_.size());
     repeats_.assign(workloads_.size(), 1);
@@ -58,6 +68,7 @@ class Measuring {
     int const most = std::max(settings_.rounds, settings_.max_rounds);
     for (int round = 0; round < most; ++round) {
       if (auto measured = measure_round(); !measured) return measured;
+      if (context_.monitor != nullptr) gpu_states_.push_back(context_.monitor->state());
       context_.report_progress(static_cast<double>(round + 1) / most);
       if (round + 1 >= settings_.rounds && decided()) break;
     }
@@ -82,7 +93,12 @@ class Measuring {
   Measured result() {
     Measured measured;
     for (std::size_t w = 0; w < workloads_.size(); ++w) measured.workloads.push_back(workload_result(w));
-    measured.counters = read_counters();
+    if (context_.gpu()) {
+      measured.dispatch = device_dispatch(*sides_[0]->device, workloads_);
+      measured.counters = no_counters();
+    } else {
+      measured.counters = read_counters();
+    }
     std::vector<double> const totals = total_ratios();
     std::string const against =
         totals.empty() ? ""
@@ -95,14 +111,21 @@ class Measuring {
 
  private:
   Checked<void> add_side(BuiltImplementation const& implementation) {
-    Checked<Session> session = start_session(context_, implementation, processor_);
-    if (!session) return tl::unexpected(std::move(session.error()));
-    auto side = std::make_unique<Side>(std::move(*session));
+    auto side = std::make_unique<Side>();
     side->samples_us.resize(workloads_.size());
-    for (TimedWorkload const& workload : workloads_) {
-      Checked<Image> image = Image::place(side->arena, workload.dataset, workload.shape, random_);
-      if (!image) return tl::unexpected(std::move(image.error()));
-      side->images.push_back(std::move(*image));
+    if (context_.gpu()) {
+      auto device = DeviceTiming::start(context_, implementation, workloads_, random_);
+      if (!device) return tl::unexpected(std::move(device.error()));
+      side->device = std::move(*device);
+    } else {
+      Checked<Session> session = start_session(context_, implementation, processor_);
+      if (!session) return tl::unexpected(std::move(session.error()));
+      side->host = std::make_unique<HostTiming>(std::move(*session));
+      for (TimedWorkload const& workload : workloads_) {
+        Checked<Image> image = Image::place(side->host->arena, workload.dataset, workload.shapes[0], random_);
+        if (!image) return tl::unexpected(std::move(image.error()));
+        side->host->images.push_back(std::move(*image));
+      }
     }
     sides_.push_back(std::move(side));
     return {};
@@ -114,19 +137,53 @@ class Measuring {
         {ErrorKind::machine, "The incumbent, which was verified before, failed under measurement: " + failure.message});
   }
 
-  // One call on values that no call before has seen, in the cache state that the workload asks for.
+  // Gives every launch of a workload values that no call before has seen, on all sides.
+  void renew_all(std::size_t workload) {
+    for (int launch = 0; launch < workloads_[workload].launches.count; ++launch) {
+      std::vector<Image*> images;
+      for (auto const& each : sides_) images.push_back(&each->image(workload, launch));
+      std::vector<RenewedToken> const renewed = renew(workloads_[workload], launch, images, random_);
+      for (auto const& each : sides_) {
+        if (each->device) each->device->note(workload, launch, renewed);
+      }
+    }
+  }
+
+  Failure failed_call(std::size_t side, std::size_t workload, Failure failure) const {
+    if (side != 0) return incumbent_failed(failure).value();
+    if (!failure.error)
+      failure.message = fmt::format("In a call of {}: {}", workloads_[workload].workload->id, failure.message);
+    return failure;
+  }
+
+  // One call on new values, in the cache state that the workload asks for.
   Checked<Outputs> call(std::size_t side, std::size_t workload) {
-    std::vector<Image*> images;
-    for (auto const& each : sides_) images.push_back(&each->images[workload]);
-    renew(workloads_[workload], images, random_);
-    Image& image = *images[side];
+    renew_all(workload);
+    Image& image = sides_[side]->image(workload, 0);
     if (workloads_[workload].workload->cache == spec::CacheState::cold) image.evict();
     Checked<Outputs> outputs = image.run();
-    if (!outputs && side != 0) return incumbent_failed(outputs.error());
-    if (!outputs && !outputs.error().error) {
-      outputs.error().message = fmt::format("In a call of {}: {}", workloads_[workload].workload->id, outputs.error().message);
-    }
+    if (!outputs) return tl::unexpected(failed_call(side, workload, outputs.error()));
     return outputs;
+  }
+
+  // The same for the graph of a workload.
+  Checked<DeviceTiming::Replay> replay(std::size_t side, std::size_t workload) {
+    renew_all(workload);
+    Checked<DeviceTiming::Replay> replayed = sides_[side]->device->replay(workload);
+    if (!replayed) return tl::unexpected(failed_call(side, workload, replayed.error()));
+    return replayed;
+  }
+
+  // What one call, or one replay of its graph, takes.
+  Checked<double> warm_up_call(std::size_t side, std::size_t w) {
+    if (sides_[side]->device) {
+      Checked<DeviceTiming::Replay> const replayed = replay(side, w);
+      if (!replayed) return tl::unexpected(replayed.error());
+      return replayed->device_us;
+    }
+    Checked<Outputs> const outputs = call(side, w);
+    if (!outputs) return tl::unexpected(outputs.error());
+    return reported_us(*outputs);
   }
 
   Checked<void> warm_up() {
@@ -134,9 +191,9 @@ class Measuring {
       double longest = 0;
       for (std::size_t side = 0; side < sides_.size(); ++side) {
         for (int i = 0; i < std::max(1, settings_.warmup); ++i) {
-          Checked<Outputs> const outputs = call(side, w);
-          if (!outputs) return tl::unexpected(outputs.error());
-          if (i + 1 == std::max(1, settings_.warmup)) longest = std::max(longest, reported_us(*outputs));
+          Checked<double> const time = warm_up_call(side, w);
+          if (!time) return tl::unexpected(time.error());
+          if (i + 1 == std::max(1, settings_.warmup)) longest = std::max(longest, *time);
         }
       }
       double const wanted = std::ceil(settings_.min_round_us / std::max(longest, 1.0));
@@ -153,7 +210,7 @@ class Measuring {
     for (std::size_t const w : order) {
       random_.shuffle(sides);
       for (std::size_t const side : sides) {
-        if (auto sampled = sample(side, w); !sampled) return sampled;
+        if (auto sampled = context_.gpu() ? sample_graph(side, w) : sample(side, w); !sampled) return sampled;
       }
     }
     return {};
@@ -175,6 +232,29 @@ class Measuring {
       keep(workloads_[w], std::move(*outputs), random_);
     }
     sides_[side]->samples_us[w].push_back(std::max(median(std::move(times)), 1e-3));
+    return {};
+  }
+
+  // The median of a round's replays, a launch. In one round, drawn beforehand, a launch drawn afterwards is kept to be computed
+  // again.
+  Checked<void> sample_graph(std::size_t side, std::size_t w) {
+    DeviceTiming& device = *sides_[side]->device;
+    std::vector<double> times;
+    for (int i = 0; i < repeats_[w]; ++i) {
+      Checked<DeviceTiming::Replay> const replayed = replay(side, w);
+      if (!replayed) return tl::unexpected(replayed.error());
+      times.push_back(replayed->device_us / device.timed_launches(w));
+      if (side != 0) continue;
+      clocks_[w].reported_us.push_back(replayed->device_us);
+      clocks_[w].excess_us.push_back(replayed->excess_us);
+    }
+    bool const kept = side == 0 && static_cast<int>(sides_[0]->samples_us[w].size()) == kept_rounds_[w];
+    sides_[side]->samples_us[w].push_back(std::max(median(std::move(times)), 1e-3));
+    if (!kept) return {};
+    int const launch = random_.between(workloads_[w].launches.prelude, workloads_[w].launches.count - 1);
+    Checked<Outputs> outputs = device.outputs(w, launch);
+    if (!outputs) return tl::unexpected(failed_call(side, w, outputs.error()));
+    keep_launch(workloads_[w], launch, std::move(*outputs));
     return {};
   }
 
@@ -223,9 +303,15 @@ class Measuring {
 
   // How much longer a call may look from outside than the worker says: two messages, scheduling, and a share for the clocks.
   double allowed_excess_us(std::size_t w) const {
-    RoundTrip const& trip = sides_[0]->session.round_trip();
+    RoundTrip const& trip = sides_[0]->session().round_trip();
+    double const reported = median(clocks_[w].reported_us);
+    if (context_.gpu()) {
+      // A prelude takes the place of the flush that the round trip holds, and is one launch long.
+      double const prelude = workloads_[w].launches.prelude * 2 * reported / sides_[0]->device->timed_launches(w);
+      return 30 + 4 * trip.outside_us + 0.03 * reported + prelude;
+    }
     double const messages = processor_time_ ? 3 * trip.cpu_us : 4 * trip.outside_us;
-    return 30 + messages + 0.05 * median(clocks_[w].reported_us);
+    return 30 + messages + 0.05 * reported;
   }
 
   // Interruptions only ever add to what is seen from outside, so the smaller differences are the honest ones.
@@ -240,7 +326,7 @@ class Measuring {
     for (std::size_t w = 0; w < workloads_.size(); ++w) {
       std::string const& id = workloads_[w].workload->id;
       double const excess = seen_excess_us(w), reported = median(clocks_[w].reported_us);
-      if (excess < -5 - 0.02 * reported) {
+      if (excess < -5 - 0.02 * reported - (context_.gpu() ? sides_[0]->session().round_trip().replay_us : 0)) {
         return candidate_failure(fmt::format(
             "The worker reported {:.1f} us for {}, {:.1f} us more than was seen from outside it.", reported, id, -excess));
       }
@@ -276,16 +362,21 @@ class Measuring {
     for (std::size_t w = 0; w < workloads_.size(); ++w) {
       clocks.push_back({{"workload", workloads_[w].workload->id},
                         {"calls_a_round", repeats_[w]},
+                        {"launches_a_call", context_.gpu() ? sides_[0]->device->timed_launches(w) : 1},
+                        {"caches", workloads_[w].launches.caches},
                         {"excess_us", seen_excess_us(w)},
                         {"allowed_excess_us", allowed_excess_us(w)}});
     }
     Json json = {{"rounds", sides_[0]->samples_us[0].size()},
                  {"interleaved", sides_.size() > 1},
-                 {"clock", processor_time_ ? "processor time of the one thread" : "wall clock"},
+                 {"clock", context_.gpu()    ? "events of the device around a CUDA graph"
+                           : processor_time_ ? "processor time of the one thread"
+                                             : "wall clock"},
                  {"seed", context_.seed},
                  {"timed_calls_verified", verified_},
                  {"clocks", clocks}};
     if (processor_) json["processor"] = *processor_;
+    if (!gpu_states_.empty()) json["gpu"] = gpu_json();
     if (!totals.empty()) {
       json["total_ratio"] = median(totals);
       json["total_ratio_uncertainty"] = median_uncertainty(totals);
@@ -293,12 +384,32 @@ class Measuring {
     return json;
   }
 
+  // The GPU's state at the end of every round.
+  Json gpu_json() const {
+    Json clocks = Json::array(), memory_clocks = Json::array(), temperatures = Json::array(), power = Json::array();
+    for (GpuMonitor::State const& state : gpu_states_) {
+      clocks.push_back(state.sm_clock_mhz);
+      memory_clocks.push_back(state.memory_clock_mhz);
+      temperatures.push_back(state.temperature_c);
+      power.push_back(state.power_w);
+    }
+    return {{"sm_clock_mhz", clocks}, {"memory_clock_mhz", memory_clocks}, {"temperature_c", temperatures}, {"power_w", power}};
+  }
+
+  static Evidence no_counters() {
+    Evidence evidence;
+    evidence.name = "profiler";
+    evidence.source = "Nsight Compute";
+    evidence.reason = "No workload was asked to be profiled.";
+    return evidence;
+  }
+
   // Counters of a few calls of each workload, apart from the timed ones.
   Evidence read_counters() {
     Evidence evidence;
     evidence.name = "profiler";
     evidence.source = "perf_event_open, user mode of the worker";
-    Result<HardwareCounters> counters = HardwareCounters::open(sides_[0]->session.process());
+    Result<HardwareCounters> counters = HardwareCounters::open(sides_[0]->session().process());
     if (!counters) {
       evidence.reason = counters.error().message;
       return evidence;
@@ -335,7 +446,9 @@ class Measuring {
   std::vector<TimedWorkload> workloads_;
   std::vector<std::unique_ptr<Side>> sides_; // the candidate, and the incumbent
   std::vector<int> repeats_;
+  std::vector<int> kept_rounds_; // on a GPU: the round of each workload from which a launch is kept
   std::vector<Clocks> clocks_;
+  std::vector<GpuMonitor::State> gpu_states_; // by round
   int verified_ = 0;
 };
 

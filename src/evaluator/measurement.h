@@ -8,6 +8,7 @@ namespace tik::evaluator {
 struct Measured {
   std::vector<WorkloadMeasurement> workloads;
   Evidence counters; // the evidence "profiler"
+  Evidence dispatch; // the evidence "dispatch", where it could be observed
   StageText text;
 };
 

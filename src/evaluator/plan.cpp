@@ -62,6 +62,7 @@ ChildPlan plan_from_json(json const& value) {
   plan.staging = bytes_from_json(value.at("staging"));
   plan.layers = layers_from_json(value.at("layers"));
   plan.filter = static_cast<CallFilter>(value.at("filter").get<int>());
+  plan.gpu = static_cast<GpuUse>(value.at("gpu").get<int>());
   if (value.contains("memory_mb")) plan.memory_mb = value.at("memory_mb").get<std::int64_t>();
   plan.cpu_seconds = value.at("cpu_seconds");
   plan.file_mb = value.at("file_mb");
@@ -86,6 +87,7 @@ std::string encode_plan(ChildPlan const& plan) {
                 {"staging", bytes_to_json(plan.staging.string())},
                 {"layers", layers_to_json(plan.layers)},
                 {"filter", static_cast<int>(plan.filter)},
+                {"gpu", static_cast<int>(plan.gpu)},
                 {"cpu_seconds", plan.cpu_seconds},
                 {"file_mb", plan.file_mb},
                 {"processes", plan.processes},

@@ -3,6 +3,7 @@
 
 #include "src/evaluator/process.h"
 #include "src/evaluator/scratch.h"
+#include "src/evaluator/text.h"
 
 namespace tik::evaluator {
 namespace {
@@ -22,17 +23,22 @@ constexpr Layer namespaces[] = {
 constexpr Layer separate_user = {"separate-user", &Layers::separate_user, "candidates run under the id of this user"};
 constexpr Layer filter = {"seccomp", &Layers::system_call_filter, "system calls of candidates are not filtered"};
 
-// Runs a command that does nothing under `layers`; the reason when it cannot.
-Result<std::string> try_layers(Layers const& layers, std::filesystem::path const& scratch) {
+constexpr double probe_seconds = 20; // the first context on a GPU takes some
+
+// Runs a command that does nothing, or tries the GPU, under `layers`; the reason when it cannot.
+Result<std::string> try_layers(Layers const& layers, std::filesystem::path const& scratch, GpuUse gpu = GpuUse::none) {
   TIK_TRY(ScratchFolder const staging, ScratchFolder::make(scratch, "probe"));
   ChildPlan plan;
-  plan.command = {"/bin/true"};
+  if (gpu == GpuUse::none) plan.command = {"/bin/true"};
+  plan.gpu = gpu;
   plan.staging = staging.path();
   plan.layers = layers;
-  plan.filter = CallFilter::build;
+  plan.filter = gpu == GpuUse::none ? CallFilter::build : CallFilter::gpu_worker;
   plan.user = contained_user();
-  TIK_TRY(RunResult const result, run(plan, {.seconds = 10}));
-  return result.exit.success() ? std::string() : describe(result.exit, 10);
+  TIK_TRY(RunResult const result, run(plan, {.seconds = probe_seconds}));
+  if (result.exit.success()) return std::string();
+  std::string const said = valid_utf8(result.output.substr(0, result.output.find('\n')));
+  return said.empty() ? describe(result.exit, probe_seconds) : said;
 }
 
 } // namespace
@@ -81,6 +87,34 @@ Result<Protections> probe_protections(std::filesystem::path const& scratch) {
     if (found.layers.*layer.flag) found.on.push_back(layer.name);
   }
   return found;
+}
+
+Result<void> probe_gpu(std::filesystem::path const& scratch, Protections& protections) {
+  TIK_TRY(std::string const whole, try_layers(protections.layers, scratch, GpuUse::probe));
+  if (whole.empty()) {
+    protections.gpu_layers = protections.layers;
+    return {};
+  }
+  Layers working;
+  TIK_TRY(std::string const bare, try_layers(working, scratch, GpuUse::probe));
+  if (!bare.empty()) return input_error(bare);
+  constexpr Layer user_namespace = {"user-namespace", &Layers::user_namespace, "no namespace can be had without being root"};
+  std::vector<Layer> wanted = {user_namespace};
+  wanted.insert(wanted.end(), std::begin(namespaces), std::end(namespaces));
+  wanted.insert(wanted.end(), {separate_user, filter});
+  for (Layer const& layer : wanted) {
+    if (!(protections.layers.*layer.flag)) continue;
+    Layers wider = working;
+    wider.*layer.flag = true;
+    TIK_TRY(std::string const reason, try_layers(wider, scratch, GpuUse::probe));
+    if (reason.empty()) {
+      working = wider;
+    } else {
+      protections.missing.push_back(fmt::format("{} is off for workers on the GPU ({}): {}.", layer.name, reason, layer.loss));
+    }
+  }
+  protections.gpu_layers = working;
+  return {};
 }
 
 } // namespace tik::evaluator

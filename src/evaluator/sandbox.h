@@ -28,6 +28,7 @@ struct Layers {
 // What is on and what is not, in words.
 struct Protections {
   Layers layers;
+  Layers gpu_layers;                // of workers on a GPU, whose driver may not work under every layer; set by probe_gpu()
   std::vector<std::string> on;      // names of the layers that are on; Report::protections
   std::vector<std::string> missing; // one sentence for each that is not: what lacks and why
 };
@@ -40,11 +41,15 @@ struct Mount {
 };
 
 // Which system calls are left to a process.
-enum class CallFilter { none, build, worker };
+enum class CallFilter { none, build, worker, gpu_worker };
+
+// What a process of this program does with a GPU: nothing, serve requests on it, or only try whether it works.
+enum class GpuUse { none, serve, probe };
 
 // One contained process.
 struct ChildPlan {
   std::vector<std::string> command; // an argument vector; empty: the worker loop, serving requests on its socket
+  GpuUse gpu = GpuUse::none;        // other than none: the devices of the GPU are let through, and `command` is empty
   std::vector<std::string> environment;
   std::vector<Mount> mounts;
   std::string working_directory = "/"; // inside
@@ -65,6 +70,10 @@ Result<ChildPlan> decode_plan(std::string const& bytes);
 
 // Tries every layer with a short-lived process of this program and says which work here. `scratch` is an existing folder.
 Result<Protections> probe_protections(std::filesystem::path const& scratch);
+
+// Tries the GPU under the layers that work here, and without those under which it does not; each such loss is added to
+// `protections.missing`. An input error when this machine has no GPU that works.
+Result<void> probe_gpu(std::filesystem::path const& scratch, Protections& protections);
 
 // The folder as a process of the plan sees it: `inside` when it has a file system of its own, else the path on the host.
 std::string seen_path(Layers const& layers, Mount const& mount);

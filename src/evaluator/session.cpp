@@ -17,6 +17,7 @@ namespace tik::evaluator {
 namespace {
 
 constexpr char library_inside[] = "/library";
+constexpr int memory_check_period = 64; // requests
 
 // An address-space limit would count the shadow memory that a sanitized program reserves.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -82,14 +83,15 @@ ChildPlan child_plan(SessionPlan const& plan, std::filesystem::path const& stagi
   child.mounts = {{plan.library_folder, library_inside, false}};
   child.staging = staging;
   child.layers = plan.layers;
-  child.filter = CallFilter::worker;
-  if (limits_address_space) {
+  child.filter = plan.gpu ? CallFilter::gpu_worker : CallFilter::worker;
+  child.gpu = plan.gpu ? GpuUse::serve : GpuUse::none;
+  if (limits_address_space && !plan.gpu) { // the driver of a GPU reserves address space for all memory of the machine
     // What the worker is allowed for itself, beyond the memory that the parent shares with it.
     child.memory_mb = plan.limits.memory_mb + static_cast<std::int64_t>((plan.input_bytes + plan.output_bytes) >> 20) + 64;
   }
   child.cpu_seconds = plan.limits.seconds + 1;
   child.file_mb = 1;
-  child.processes = 4;
+  child.processes = plan.gpu ? plan.limits.processes : 4; // the driver has threads of its own
   child.processor = plan.processor;
   child.user = contained_user();
   return child;
@@ -121,12 +123,21 @@ Checked<Session> Session::start(SessionPlan const& plan) {
   auto child = Child::start(child_plan(plan, *staging), std::move(options));
   if (!child) return machine_failure(child.error());
   sockets->worker.reset();
-  Session session(std::move(*input), std::move(*output), std::move(*child), std::move(sockets->parent), plan.limits.seconds);
-  if (Checked<Reply> const ready = session.receive(); !ready) return tl::unexpected(ready.error());
+  Session session(std::move(*input), std::move(*output), std::move(*child), std::move(sockets->parent), plan.limits.seconds,
+                  plan.gpu);
+  if (Checked<Reply> const ready = session.receive(); !ready) {
+    // Nothing of the candidate runs yet.
+    if (!plan.gpu || ready.error().error) return tl::unexpected(ready.error());
+    return machine_failure({ErrorKind::machine, "A worker on the GPU cannot start: " + valid_utf8(session.log())});
+  }
   if (clock_getcpuclockid(session.process_, &session.cpu_clock_) != 0) {
     return machine_failure({ErrorKind::machine, "The processor time of a worker cannot be read."});
   }
   if (Checked<void> const measured = session.measure_round_trip(); !measured) return tl::unexpected(measured.error());
+  if (plan.gpu && plan.monitor != nullptr) { // the worker has its context and its buffers; the candidate has nothing yet
+    session.monitor_ = plan.monitor;
+    session.device_bytes_limit_ = plan.monitor->state().used_bytes + (static_cast<std::uint64_t>(plan.limits.memory_mb) << 20);
+  }
   Mount const folder{plan.library_folder, library_inside, false};
   Checked<Timed> const loaded =
       session.exchange(LoadRequest{seen_path(plan.layers, folder) + "/" + plan.library_name, plan.symbols});
@@ -140,7 +151,17 @@ Checked<Session> Session::start(SessionPlan const& plan) {
     return candidate_failure(fmt::format("{}() says version {} of the contract, but this is version {}.", plan.symbols[4],
                                          version->version, TIK_ATTENTION_ABI_VERSION));
   }
+  if (Checked<void> const checked = session.check_device_memory(); !checked) return tl::unexpected(checked.error());
   return session;
+}
+
+// Seen from outside: what is taken since the worker started, by whomever.
+Checked<void> Session::check_device_memory() const {
+  if (monitor_ == nullptr) return {};
+  std::uint64_t const used = monitor_->state().used_bytes;
+  if (used <= device_bytes_limit_) return {};
+  return candidate_failure(fmt::format("The candidate took {} MiB of the GPU's memory beyond the limit of its worker.",
+                                       (used - device_bytes_limit_) >> 20));
 }
 
 // The worker is gone or has to go: how it ended, as a sentence.
@@ -190,6 +211,9 @@ Checked<Reply> Session::receive() {
 }
 
 Checked<Session::Timed> Session::exchange(WorkerRequest const& request) {
+  if (++calls_ % memory_check_period == 0) {
+    if (Checked<void> const checked = check_device_memory(); !checked) return tl::unexpected(checked.error());
+  }
   std::string const bytes = encode_request(request);
   double const cpu_before = read_clock_us(cpu_clock_);
   Clock::time_point const before = Clock::now();
@@ -209,6 +233,13 @@ Checked<void> Session::measure_round_trip() {
     cpu.push_back(timed->cpu_us);
   }
   round_trip_ = {median(outside), median(cpu)};
+  std::vector<double> replays;
+  for (int i = 0; i < 9 && gpu_; ++i) {
+    Checked<CallResult> const result = exchange_done(ReplayRequest{0}, "a replay of no graph");
+    if (!result) return tl::unexpected(result.error());
+    replays.push_back(result->outside_us - 1e-3 * static_cast<double>(result->reply.wall_nanoseconds));
+  }
+  round_trip_.replay_us = median(std::move(replays));
   return {};
 }
 
@@ -217,6 +248,27 @@ Checked<std::int64_t> Session::workspace_bytes(tik_attention_shape const& shape,
   if (!timed) return tl::unexpected(timed.error());
   if (auto const* size = std::get_if<WorkspaceReply>(&timed->reply)) return size->bytes;
   return candidate_failure("The worker answered a question for the size of the workspace with something else.");
+}
+
+Checked<CallResult> Session::exchange_done(WorkerRequest const& request, std::string const& doing) {
+  Checked<Timed> timed = exchange(request);
+  if (!timed) return tl::unexpected(std::move(timed.error()));
+  if (auto const* failed = std::get_if<LoadFailedReply>(&timed->reply)) {
+    return candidate_failure(fmt::format("In {}: {}.", doing, valid_utf8(failed->reason)));
+  }
+  auto* const done = std::get_if<DoneReply>(&timed->reply);
+  if (done == nullptr) return candidate_failure(fmt::format("In {} the worker answered with something else.", doing));
+  if (done->status != TIK_OK) {
+    return candidate_failure(fmt::format("In {}, status {}: {}", doing, done->status, valid_utf8(done->error)));
+  }
+  return CallResult{std::move(*done), timed->outside_us, timed->cpu_us};
+}
+
+Checked<NodeReply> Session::inspect(InspectRequest const& request) {
+  Checked<Timed> timed = exchange(request);
+  if (!timed) return tl::unexpected(std::move(timed.error()));
+  if (auto* const node = std::get_if<NodeReply>(&timed->reply)) return std::move(*node);
+  return candidate_failure("The worker answered a question for a node of a graph with something else.");
 }
 
 Checked<CallResult> Session::call(CallRequest const& request) {

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "src/evaluator/failure.h"
+#include "src/evaluator/nvml.h"
 #include "src/evaluator/process.h"
 #include "src/evaluator/shared_memory.h"
 #include "src/evaluator/wire.h"
@@ -21,6 +22,8 @@ struct SessionPlan {
   spec::ProcessLimits limits;
   std::size_t input_bytes = 0, output_bytes = 0;
   std::optional<int> processor;
+  bool gpu = false;                    // the worker runs calls on a GPU, in memory of its own
+  GpuMonitor const* monitor = nullptr; // says how much memory of the GPU is taken; null: not known
   std::atomic<bool> const* cancel = nullptr;
 };
 
@@ -29,6 +32,7 @@ std::array<std::string, 5> symbols_of(spec::Manifest const& manifest);
 // What a message that asks for nothing costs: the least that lies between a call's time inside and outside the worker.
 struct RoundTrip {
   double outside_us = 0, cpu_us = 0; // medians, taken before the candidate was loaded
+  double replay_us = 0;              // on a GPU: of a replay of no graph, from outside
 };
 
 struct CallResult {
@@ -47,6 +51,11 @@ class Session {
   Checked<CallResult> call(CallRequest const& request);
   Checked<std::int64_t> workspace_bytes(tik_attention_shape const& shape, tik_attention_limits const& limits);
 
+  // The further requests of a worker on a GPU (wire.h). A DoneReply with another status than TIK_OK is the candidate's failure.
+  Checked<CallResult> exchange_done(WorkerRequest const& request, std::string const& doing);
+  Checked<NodeReply> inspect(InspectRequest const& request);
+  bool gpu() const { return gpu_; }
+
   // Lets the worker end by itself and says what it used.
   Exit close();
 
@@ -58,12 +67,13 @@ class Session {
   std::string const& log() const { return child_.output(); }
 
  private:
-  Session(SharedMemory input, SharedMemory output, Child child, Descriptor socket, double limit_seconds)
+  Session(SharedMemory input, SharedMemory output, Child child, Descriptor socket, double limit_seconds, bool gpu)
       : input_(std::move(input)),
         output_(std::move(output)),
         child_(std::move(child)),
         socket_(std::move(socket)),
-        limit_seconds_(limit_seconds) {}
+        limit_seconds_(limit_seconds),
+        gpu_(gpu) {}
   // Sends a request and waits for its reply, timed from outside.
   struct Timed {
     Reply reply;
@@ -71,6 +81,7 @@ class Session {
   };
   Checked<Timed> exchange(WorkerRequest const& request);
   Checked<void> measure_round_trip();
+  Checked<void> check_device_memory() const;
   Checked<Reply> receive();
   tl::unexpected<Failure> ended();
 
@@ -78,10 +89,14 @@ class Session {
   Child child_;
   Descriptor socket_;
   double limit_seconds_;
+  bool gpu_;
   pid_t process_ = -1;
   clockid_t cpu_clock_ = 0;
   RoundTrip round_trip_;
   std::optional<FaultReply> fault_;
+  GpuMonitor const* monitor_ = nullptr;
+  std::uint64_t device_bytes_limit_ = 0; // of the GPU's memory taken by everybody
+  int calls_ = 0;
 };
 
 } // namespace tik::evaluator

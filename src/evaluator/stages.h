@@ -23,11 +23,14 @@ struct BuiltImplementation {
 struct StageContext {
   spec::Specification const& specification;
   std::filesystem::path scratch;
-  Layers layers;
-  std::uint64_t seed; // of the inputs: the specification's and a value of this audit's own
+  Layers layers;                       // of a command
+  Layers worker_layers;                // of a worker
+  std::uint64_t seed;                  // of the inputs: the specification's and a value of this audit's own
+  GpuMonitor const* monitor = nullptr; // of the GPU, where there is one that can be asked
   std::atomic<bool> const* cancel = nullptr;
   std::function<void(double fraction)> progress;
 
+  bool gpu() const { return specification.target != "cpu"; }
   void report_progress(double fraction) const {
     if (progress) progress(fraction);
   }

@@ -215,6 +215,20 @@ Step filter_worker() {
   return filter.load();
 }
 
+// The driver of a GPU makes threads, opens devices and waits, so less can be refused than on the CPU: no process, no program,
+// no socket, no other process's memory. What is refused fails with EPERM: the driver itself tries some of it and goes on
+// without.
+Step filter_gpu_worker() {
+  Filter filter(SCMP_ACT_ALLOW);
+  if (!filter) return step_failed("making the system call filter");
+  filter.add(SCMP_ACT_ERRNO(EPERM), forbidden);
+  filter.add(SCMP_ACT_ERRNO(EPERM),
+             {"fork", "vfork", "execve", "execveat", "kill", "pidfd_send_signal", "setpriority", "sched_setscheduler"});
+  filter.add(SCMP_ACT_ERRNO(EPERM), "clone", {SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0)});
+  filter.add(SCMP_ACT_ERRNO(ENOSYS), "clone3", {}); // its flags lie in memory; the C library falls back to clone
+  return filter.load();
+}
+
 } // namespace
 
 Step filter_system_calls(CallFilter filter) {
@@ -225,6 +239,8 @@ Step filter_system_calls(CallFilter filter) {
       return filter_build();
     case CallFilter::worker:
       return filter_worker();
+    case CallFilter::gpu_worker:
+      return filter_gpu_worker();
   }
   return {};
 }

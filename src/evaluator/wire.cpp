@@ -17,12 +17,19 @@ enum class Kind : std::uint32_t {
   workspace,
   call,
   ping,
+  plan_call,
+  capture,
+  upload,
+  replay,
+  fetch,
+  inspect,
   ready = 16,
   loaded,
   load_failed,
   workspace_bytes,
   done,
-  fault
+  fault,
+  node
 };
 
 class Writer {
@@ -116,7 +123,46 @@ std::string encode(LoadRequest const& request) {
 std::string encode(WorkspaceRequest const& request) {
   return Writer(Kind::workspace).value(request.shape).value(request.limits).finish();
 }
-std::string encode(CallRequest const& request) { return Writer(Kind::call).value(request.entry).value(request.args).finish(); }
+// Part by part: a struct as a whole has padding, whose bytes are not defined.
+Writer& write_call(Writer& writer, CallRequest const& request) {
+  Transfer const& transfer = request.transfer;
+  return writer.value(request.entry)
+      .value(request.args)
+      .value(transfer.input)
+      .value(transfer.output)
+      .value(transfer.result)
+      .value(transfer.echo)
+      .value(static_cast<std::uint8_t>(transfer.graph));
+}
+CallRequest read_call(Reader& reader) {
+  CallRequest request;
+  request.entry = reader.value<spec::WorkloadKind>();
+  request.args = reader.value<tik_attention_args>();
+  Transfer& transfer = request.transfer;
+  transfer.input = reader.value<Extent>();
+  transfer.output = reader.value<Extent>();
+  transfer.result = reader.value<Extent>();
+  transfer.echo = reader.value<std::uint64_t>();
+  transfer.graph = reader.value<std::uint8_t>() != 0;
+  return request;
+}
+std::string encode(CallRequest const& request) {
+  Writer writer(Kind::call);
+  return write_call(writer, request).finish();
+}
+std::string encode(PlanCallRequest const& request) {
+  Writer writer(Kind::plan_call);
+  return write_call(writer, request.call).finish();
+}
+std::string encode(CaptureRequest const& request) { return Writer(Kind::capture).value(request.prelude).finish(); }
+std::string encode(UploadRequest const& request) {
+  return Writer(Kind::upload).value(request.table).value(request.copied).value(request.poisoned).value(request.poison).finish();
+}
+std::string encode(ReplayRequest const& request) { return Writer(Kind::replay).value(request.graph).finish(); }
+std::string encode(FetchRequest const& request) { return Writer(Kind::fetch).value(request.output).finish(); }
+std::string encode(InspectRequest const& request) {
+  return Writer(Kind::inspect).value(request.graph).value(request.node).finish();
+}
 std::string encode(ReadyReply const&) { return Writer(Kind::ready).finish(); }
 std::string encode(LoadedReply const& reply) { return Writer(Kind::loaded).value(reply.version).finish(); }
 std::string encode(LoadFailedReply const& reply) { return Writer(Kind::load_failed).text(reply.reason).finish(); }
@@ -131,6 +177,20 @@ std::string encode(DoneReply const& reply) {
 }
 std::string encode(FaultReply const& reply) {
   return Writer(Kind::fault).value(reply.signal).value(reply.region).value(reply.offset).finish();
+}
+std::string encode(NodeReply const& reply) {
+  return Writer(Kind::node)
+      .value(reply.nodes)
+      .value(reply.type)
+      .value(reply.grid)
+      .value(reply.block)
+      .value(reply.dynamic_shared_bytes)
+      .value(reply.static_shared_bytes)
+      .value(reply.registers)
+      .value(reply.local_bytes)
+      .value(reply.blocks_a_multiprocessor)
+      .text(reply.name)
+      .finish();
 }
 
 } // namespace
@@ -161,10 +221,28 @@ Result<WorkerRequest> decode_request(std::string_view bytes) {
       request.limits = reader.value<tik_attention_limits>();
       return finish<WorkerRequest>(reader, request);
     }
-    case Kind::call: {
-      CallRequest request;
-      request.entry = reader.value<spec::WorkloadKind>();
-      request.args = reader.value<tik_attention_args>();
+    case Kind::call:
+      return finish<WorkerRequest>(reader, read_call(reader));
+    case Kind::plan_call:
+      return finish<WorkerRequest>(reader, PlanCallRequest{read_call(reader)});
+    case Kind::capture:
+      return finish<WorkerRequest>(reader, CaptureRequest{reader.value<std::uint32_t>()});
+    case Kind::upload: {
+      UploadRequest request;
+      request.table = reader.value<std::uint64_t>();
+      request.copied = reader.value<std::uint64_t>();
+      request.poisoned = reader.value<std::uint64_t>();
+      request.poison = reader.value<std::uint16_t>();
+      return finish<WorkerRequest>(reader, request);
+    }
+    case Kind::replay:
+      return finish<WorkerRequest>(reader, ReplayRequest{reader.value<std::uint32_t>()});
+    case Kind::fetch:
+      return finish<WorkerRequest>(reader, FetchRequest{reader.value<Extent>()});
+    case Kind::inspect: {
+      InspectRequest request;
+      request.graph = reader.value<std::uint32_t>();
+      request.node = reader.value<std::uint32_t>();
       return finish<WorkerRequest>(reader, request);
     }
     default:
@@ -201,6 +279,20 @@ Result<Reply> decode_reply(std::string_view bytes) {
       reply.region = static_cast<Region>(region);
       reply.offset = reader.value<std::int64_t>();
       return finish<Reply>(reader, reply);
+    }
+    case Kind::node: {
+      NodeReply reply;
+      reply.nodes = reader.value<std::uint32_t>();
+      reply.type = reader.value<std::int32_t>();
+      reply.grid = reader.value<std::array<std::uint32_t, 3>>();
+      reply.block = reader.value<std::array<std::uint32_t, 3>>();
+      reply.dynamic_shared_bytes = reader.value<std::uint32_t>();
+      reply.static_shared_bytes = reader.value<std::uint32_t>();
+      reply.registers = reader.value<std::uint32_t>();
+      reply.local_bytes = reader.value<std::uint32_t>();
+      reply.blocks_a_multiprocessor = reader.value<std::uint32_t>();
+      reply.name = reader.text();
+      return finish<Reply>(reader, std::move(reply));
     }
     default:
       return input_error("The message is no reply.");

@@ -36,12 +36,56 @@ struct WorkspaceRequest {
   tik_attention_shape shape;
   tik_attention_limits limits;
 };
+// A part of a region, as offsets in it.
+struct Extent {
+  std::uint64_t begin = 0, end = 0;
+};
+// For a worker whose calls work on device memory, which mirrors the regions: what is copied around a call. A worker on the CPU
+// has the regions themselves and looks at none of this.
+struct Transfer {
+  Extent input, output;   // to the device, before
+  Extent result;          // of the output region, back from the device, after
+  std::uint64_t echo = 0; // where in the output region the device's inputs are copied after the call; 0: nowhere
+  bool graph = false;     // captured into a CUDA graph and launched as one; the same call again launches the same graph
+};
 // Every pointer of `args` is an address as above.
 struct CallRequest {
   spec::WorkloadKind entry = spec::WorkloadKind::full;
   tik_attention_args args{};
+  Transfer transfer;
 };
-using WorkerRequest = std::variant<PingRequest, LoadRequest, WorkspaceRequest, CallRequest>;
+
+// The following are for workers on a GPU. A timed graph is a list of calls: they are planned one by one, then captured
+// together.
+struct PlanCallRequest {
+  CallRequest call;
+};
+// Captures the calls planned since the last capture: the first `prelude` of them into a graph of their own, which runs before
+// the timed one to fill the caches. Answered with the number of the timed graph as DoneReply::wall_nanoseconds.
+struct CaptureRequest {
+  std::uint32_t prelude = 0;
+};
+// Copies pieces of the input region to the device, and fills parts of the output region there with the 16-bit `poison`. The
+// pieces are `copied` Extents at `table` in the input region, and the parts `poisoned` Extents after them.
+struct UploadRequest {
+  std::uint64_t table = 0, copied = 0, poisoned = 0;
+  std::uint16_t poison = 0;
+};
+// Launches a timed graph after its prelude, or after writing over the whole second-level cache. DoneReply::wall_nanoseconds is
+// the time of the graph by the device's clock. Number 0 is no graph: it times nothing, and says what everything else costs.
+struct ReplayRequest {
+  std::uint32_t graph = 0;
+};
+// Copies a part of the output region back from the device.
+struct FetchRequest {
+  Extent output;
+};
+// Asks for one node of a timed graph.
+struct InspectRequest {
+  std::uint32_t graph = 0, node = 0;
+};
+using WorkerRequest = std::variant<PingRequest, LoadRequest, WorkspaceRequest, CallRequest, PlanCallRequest, CaptureRequest,
+                                   UploadRequest, ReplayRequest, FetchRequest, InspectRequest>;
 
 struct ReadyReply {};
 struct LoadedReply {
@@ -63,7 +107,16 @@ struct FaultReply {
   Region region = Region::none; // where the faulting address lies, as far as it is in shared memory or just beside it
   std::int64_t offset = 0;
 };
-using Reply = std::variant<ReadyReply, LoadedReply, LoadFailedReply, WorkspaceReply, DoneReply, FaultReply>;
+// A node of a captured graph, as the driver describes it.
+struct NodeReply {
+  std::uint32_t nodes = 0; // of the whole graph; 0: no such graph
+  std::int32_t type = 0;   // CU_GRAPH_NODE_TYPE_...; everything below is for kernels only
+  std::array<std::uint32_t, 3> grid{}, block{};
+  std::uint32_t dynamic_shared_bytes = 0, static_shared_bytes = 0, registers = 0, local_bytes = 0;
+  std::uint32_t blocks_a_multiprocessor = 0; // that can be resident at once
+  std::string name;                          // mangled
+};
+using Reply = std::variant<ReadyReply, LoadedReply, LoadFailedReply, WorkspaceReply, DoneReply, FaultReply, NodeReply>;
 
 std::string encode_request(WorkerRequest const& request);
 Result<WorkerRequest> decode_request(std::string_view bytes);

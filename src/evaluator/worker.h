@@ -3,7 +3,11 @@
 
 namespace tik::evaluator {
 
-// Serves requests on the launcher's socket until it closes. Returns the exit code of the process.
+// Serve requests on the launcher's socket until it closes, on the CPU or on a GPU. Return the exit code of the process.
 int serve_requests();
+int serve_device_requests();
+
+// Makes a context on the GPU, uses it, and says on stdout what is wrong when it cannot. Returns the exit code of the process.
+int try_device();
 
 } // namespace tik::evaluator

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "src/evaluator/stages.h"
+#include "src/evaluator/timed_calls.h"
 
 namespace tik::evaluator {
 namespace {
@@ -26,8 +27,11 @@ MemoryNeed memory_need(spec::Specification const& specification) {
     bool const decode = workload.kind == spec::WorkloadKind::decode;
     widen(need, specification.shape, specification.shape.query_heads, workload.batch, workload.tokens + workload.prefix,
           workload.page_size, decode ? 1 : workload.tokens);
-    all_inputs += need.input_bytes;
-    all_outputs += need.output_bytes;
+    Launches const launches = launches_of(workload, specification.shape, specification.target != "cpu");
+    // Every launch has queries and outputs of its own, and some have the cache of another.
+    all_inputs += need.input_bytes * static_cast<std::size_t>(launches.caches) +
+                  need.output_bytes * static_cast<std::size_t>(launches.count - launches.caches);
+    all_outputs += need.output_bytes * static_cast<std::size_t>(launches.count);
   }
   auto const longest = [](std::vector<int> const& values) {
     return values.empty() ? 1 : *std::max_element(values.begin(), values.end());
@@ -38,7 +42,8 @@ MemoryNeed memory_need(spec::Specification const& specification) {
   widen(largest, specification.shape, heads, longest(checks.batches), tokens, longest(checks.page_sizes), tokens);
   widen(largest, specification.shape, heads, 3, std::max<std::int64_t>(tokens, 1024), longest(checks.page_sizes), tokens);
   constexpr std::size_t room = std::size_t{4} << 20;
-  constexpr std::size_t room_for_workspace = std::size_t{32} << 20;
+  std::size_t const room_for_workspace = (specification.target == "cpu" ? std::size_t{32} : std::size_t{4096}) << 20;
+  if (specification.target != "cpu") largest.output_bytes += largest.input_bytes; // a GPU's inputs come back to be compared
   return {std::max(largest.input_bytes, all_inputs) + room,
           std::max(largest.output_bytes, all_outputs) + room + room_for_workspace};
 }
@@ -51,7 +56,9 @@ Checked<Session> start_session(StageContext const& context, BuiltImplementation 
   plan.library_name = implementation.built.library_name;
   plan.symbols = symbols_of(implementation.manifest);
   plan.scratch = context.scratch;
-  plan.layers = context.layers;
+  plan.layers = context.worker_layers;
+  plan.gpu = context.gpu();
+  plan.monitor = context.monitor;
   plan.limits = context.specification.run_limits;
   plan.input_bytes = need.input_bytes;
   plan.output_bytes = need.output_bytes;

@@ -1,0 +1,102 @@
+#include "src/evaluator/device_timing.h"
+
+#include <cstring>
+
+namespace tik::evaluator {
+namespace {
+
+constexpr std::size_t table_entries = std::size_t{1} << 16;
+
+Checked<void> without_result(Checked<CallResult> const& result) {
+  if (!result) return tl::unexpected(result.error());
+  return {};
+}
+
+} // namespace
+
+Checked<std::unique_ptr<DeviceTiming>> DeviceTiming::start(StageContext const& context,
+                                                           BuiltImplementation const& implementation,
+                                                           std::vector<TimedWorkload> const& workloads, Random& random) {
+  Checked<Session> session = start_session(context, implementation);
+  if (!session) return tl::unexpected(std::move(session.error()));
+  std::unique_ptr<DeviceTiming> timing(new DeviceTiming(std::move(*session)));
+  auto const table = timing->arena_.place(Region::input, table_entries * sizeof(Extent), alignof(Extent), random);
+  if (!table) return machine_failure({ErrorKind::machine, "The shared memory of a measurement is too small."});
+  timing->table_ = *table;
+  for (std::size_t w = 0; w < workloads.size(); ++w) {
+    if (auto laid_out = timing->lay_out(workloads[w], random); !laid_out) return tl::unexpected(laid_out.error());
+    if (auto captured = timing->capture(workloads[w], w); !captured) return tl::unexpected(captured.error());
+  }
+  return timing;
+}
+
+Checked<void> DeviceTiming::lay_out(TimedWorkload const& workload, Random& random) {
+  images_.emplace_back();
+  std::vector<Image>& images = images_.back();
+  images.reserve(workload.shapes.size());
+  for (std::size_t launch = 0; launch < workload.shapes.size(); ++launch) {
+    std::size_t const caches = static_cast<std::size_t>(workload.launches.caches);
+    Image const* const cache_of = launch < caches ? nullptr : &images[launch % caches];
+    Checked<Image> image = Image::place(arena_, workload.dataset, workload.shapes[launch], random, cache_of);
+    if (!image) return tl::unexpected(std::move(image.error()));
+    images.push_back(std::move(*image));
+  }
+  changed_.emplace_back();
+  timed_launches_.push_back(static_cast<int>(images.size()) - workload.launches.prelude);
+  return {};
+}
+
+// Every call is made once by itself before: that brings its inputs and its zeroed workspace to the device, and whatever a first
+// call prepares is done outside the capture.
+Checked<void> DeviceTiming::capture(TimedWorkload const& workload, std::size_t index) {
+  std::string const doing = "the capture of " + workload.workload->id;
+  for (Image& image : images_[index]) {
+    image.use_graph(false);
+    if (Checked<Outputs> const outputs = image.run(); !outputs) return tl::unexpected(outputs.error());
+    if (auto planned = without_result(session_.exchange_done(PlanCallRequest{image.request()}, doing)); !planned)
+      return planned;
+  }
+  Checked<CallResult> const captured =
+      session_.exchange_done(CaptureRequest{static_cast<std::uint32_t>(workload.launches.prelude)}, doing);
+  if (!captured) return tl::unexpected(captured.error());
+  graphs_.push_back(static_cast<std::uint32_t>(captured->reply.wall_nanoseconds));
+  return {};
+}
+
+Checked<void> DeviceTiming::upload(std::size_t workload) {
+  std::vector<Extent> parts = std::move(changed_[workload]);
+  changed_[workload].clear();
+  UploadRequest request{table_, parts.size(), images_[workload].size(), output_poison};
+  for (Image const& image : images_[workload]) parts.push_back(image.result_extent());
+  if (parts.size() > table_entries) {
+    return machine_failure({ErrorKind::machine, "A measurement changes more parts of its inputs than it can list."});
+  }
+  std::memcpy(session_.input().data() + table_, parts.data(), parts.size() * sizeof(Extent));
+  return without_result(session_.exchange_done(request, "copying inputs to the device"));
+}
+
+void DeviceTiming::note(std::size_t workload, int launch, std::vector<RenewedToken> const& renewed) {
+  Image const& image = images_[workload][static_cast<std::size_t>(launch)];
+  std::vector<Extent>& changed = changed_[workload];
+  changed.push_back(image.query_extent());
+  for (RenewedToken const& token : renewed) {
+    for (Extent const& extent : image.token_extents(token.row_range, token.token)) changed.push_back(extent);
+  }
+}
+
+Checked<DeviceTiming::Replay> DeviceTiming::replay(std::size_t workload) {
+  if (auto uploaded = upload(workload); !uploaded) return tl::unexpected(uploaded.error());
+  Checked<CallResult> const result = session_.exchange_done(ReplayRequest{graphs_[workload]}, "a timed replay");
+  if (!result) return tl::unexpected(result.error());
+  double const device_us = 1e-3 * static_cast<double>(result->reply.wall_nanoseconds);
+  return Replay{device_us, result->outside_us - device_us - session_.round_trip().replay_us};
+}
+
+Checked<Outputs> DeviceTiming::outputs(std::size_t workload, int launch) {
+  Image& image = images_[workload][static_cast<std::size_t>(launch)];
+  auto const fetched = without_result(session_.exchange_done(FetchRequest{image.result_extent()}, "fetching outputs"));
+  if (!fetched) return tl::unexpected(fetched.error());
+  return image.collect();
+}
+
+} // namespace tik::evaluator

@@ -1,0 +1,351 @@
+// The worker on a GPU. The regions that the parent shares are mirrored in device memory: the same offsets, and the requests say
+// what is copied when.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "src/evaluator/cuda_driver.h"
+#include "src/evaluator/loaded_library.h"
+#include "src/evaluator/worker.h"
+#include "src/evaluator/worker_memory.h"
+
+namespace tik::evaluator {
+namespace {
+
+constexpr int flush_factor = 4; // times the second-level cache: what is written over it before a cold replay
+
+// A step of the device that did not work, as a reply to whatever was asked.
+DoneReply device_failure(cuda::Driver const& driver, char const* doing, cuda::Status status) {
+  DoneReply reply;
+  reply.status = TIK_DEVICE_ERROR;
+  reply.error = std::string(doing) + ": " + driver.describe(status) + ".";
+  return reply;
+}
+
+// The first failure of a sequence of steps; later ones follow from it.
+class Steps {
+ public:
+  explicit Steps(cuda::Driver const& driver) : driver_(driver) {}
+  bool operator()(char const* doing, cuda::Status status) {
+    if (status != 0 && !failed_) {
+      failed_ = true;
+      reply_ = device_failure(driver_, doing, status);
+    }
+    return !failed_;
+  }
+  bool failed() const { return failed_; }
+  DoneReply const& reply() const { return reply_; }
+
+ private:
+  cuda::Driver const& driver_;
+  bool failed_ = false;
+  DoneReply reply_;
+};
+
+// A context on the first device with what every worker needs there.
+struct Device {
+  cuda::Driver driver{};
+  int number = 0;
+  cuda::Context context = nullptr;
+  cuda::Stream stream = nullptr;
+  cuda::Event begin = nullptr, end = nullptr;
+  cuda::Pointer input = 0, output = 0, flushed = 0;
+  std::size_t flushed_bytes = 0;
+};
+
+Result<Device> open_device(std::size_t input_bytes, std::size_t output_bytes) {
+  setenv("CUDA_MODULE_LOADING", "EAGER", 1); // code is loaded with the library, not in the first call, which may be captured
+  setenv("CUDA_CACHE_DISABLE", "1", 1);      // there is no place to write to
+  Device device;
+  TIK_TRY(device.driver, cuda::load_driver());
+  cuda::Driver const& driver = device.driver;
+  Steps step(driver);
+  int l2_bytes = 0, major = 0, minor = 0;
+  step("starting the driver", driver.Init(0)) && step("finding the device", driver.DeviceGet(&device.number, 0)) &&
+      step("reading the device", driver.DeviceGetAttribute(&major, cuda::capability_major, device.number)) &&
+      step("reading the device", driver.DeviceGetAttribute(&minor, cuda::capability_minor, device.number)) &&
+      step("reading the device", driver.DeviceGetAttribute(&l2_bytes, cuda::l2_cache_bytes, device.number)) &&
+      step("making a context", driver.DevicePrimaryCtxRetain(&device.context, device.number)) &&
+      step("entering the context", driver.CtxSetCurrent(device.context)) &&
+      step("making a stream", driver.StreamCreate(&device.stream, cuda::default_flags)) &&
+      step("making an event", driver.EventCreate(&device.begin, cuda::default_flags)) &&
+      step("making an event", driver.EventCreate(&device.end, cuda::default_flags));
+  device.flushed_bytes = static_cast<std::size_t>(l2_bytes) * flush_factor;
+  !step.failed() && step("allocating device memory", driver.MemAlloc(&device.input, input_bytes)) &&
+      step("allocating device memory", driver.MemAlloc(&device.output, output_bytes)) &&
+      step("allocating device memory", driver.MemAlloc(&device.flushed, device.flushed_bytes)) &&
+      step("writing device memory", driver.MemsetD16Async(device.flushed, 0, device.flushed_bytes / 2, device.stream)) &&
+      step("waiting for the device", driver.StreamSynchronize(device.stream));
+  if (step.failed()) return input_error("The GPU cannot be used: " + step.reply().error);
+  if (major != 9 || minor != 0) {
+    return input_error("The target sm_90a needs a GPU of compute capability 9.0 (Hopper), and this one has " +
+                       std::to_string(major) + "." + std::to_string(minor) + ".");
+  }
+  return device;
+}
+
+class DeviceWorker {
+ public:
+  DeviceWorker(WorkerMemory const& memory, Device device)
+      : memory_(memory), device_(std::move(device)), driver_(device_.driver) {}
+
+  Reply serve(PingRequest const&) const { return ReadyReply{}; }
+  Reply serve(LoadRequest const& request) {
+    Reply reply = library_.load(request);
+    // A constructor of the library may have left its own context current, or an error behind.
+    Steps step(driver_);
+    step("after loading", driver_.CtxSetCurrent(device_.context)) && step("after loading", driver_.CtxSynchronize());
+    if (step.failed()) return LoadFailedReply{step.reply().error};
+    return reply;
+  }
+  Reply serve(WorkspaceRequest const& request) const { return library_.workspace(request); }
+
+  Reply serve(CallRequest const& request) {
+    Transfer const& transfer = request.transfer;
+    Steps step(driver_);
+    step("copying the inputs", to_device(device_.input, memory_.input, transfer.input)) &&
+        step("copying the outputs' poison", to_device(device_.output, memory_.output, transfer.output));
+    if (step.failed()) return step.reply();
+    DoneReply reply = transfer.graph ? run_as_graph(request) : run(request);
+    if (!step("after the call", driver_.CtxSynchronize())) return step.reply();
+    step("copying the outputs back", from_device(memory_.output, device_.output, transfer.result));
+    if (transfer.echo != 0 && !step.failed()) {
+      Extent const& inputs = transfer.input;
+      step("copying the inputs back",
+           driver_.MemcpyDtoH(memory_.output.base + transfer.echo, device_.input + inputs.begin, inputs.end - inputs.begin));
+    }
+    return step.failed() ? step.reply() : reply;
+  }
+
+  Reply serve(PlanCallRequest const& request) {
+    planned_.push_back(request.call);
+    return DoneReply{};
+  }
+
+  Reply serve(CaptureRequest const& request) {
+    std::vector<CallRequest> const calls = std::move(planned_);
+    planned_.clear();
+    std::size_t const prelude = std::min<std::size_t>(request.prelude, calls.size());
+    TimedGraph graph;
+    DoneReply reply = capture({calls.begin(), calls.begin() + static_cast<std::ptrdiff_t>(prelude)}, graph.prelude, nullptr);
+    if (reply.status == TIK_OK) {
+      reply = capture({calls.begin() + static_cast<std::ptrdiff_t>(prelude), calls.end()}, graph.timed, &graph.nodes);
+    }
+    if (reply.status != TIK_OK) return reply;
+    graphs_.push_back(std::move(graph));
+    reply.wall_nanoseconds = graphs_.size();
+    return reply;
+  }
+
+  Reply serve(UploadRequest const& request) {
+    Steps step(driver_);
+    for (std::uint64_t i = 0; i < request.copied + request.poisoned && !step.failed(); ++i) {
+      Extent part;
+      std::memcpy(&part, memory_.input.base + request.table + i * sizeof part, sizeof part);
+      std::uint64_t const bytes = part.end - part.begin;
+      if (i < request.copied) {
+        step("copying the inputs",
+             driver_.MemcpyHtoDAsync(device_.input + part.begin, memory_.input.base + part.begin, bytes, device_.stream));
+      } else {
+        step("poisoning the outputs",
+             driver_.MemsetD16Async(device_.output + part.begin, request.poison, bytes / 2, device_.stream));
+      }
+    }
+    if (!step.failed()) step("waiting for the device", driver_.CtxSynchronize());
+    return step.reply();
+  }
+
+  // The flush, or the prelude, is still running while the graph is launched, so that the time between the events is the graph's
+  // alone.
+  Reply serve(ReplayRequest const& request) {
+    TimedGraph const* const graph = request.graph == 0 ? nullptr : find(request.graph);
+    if (request.graph != 0 && graph == nullptr) return LoadFailedReply{"there is no such graph"};
+    Steps step(driver_);
+    step("resetting the cache", driver_.CtxResetPersistingL2Cache());
+    if (graph != nullptr && graph->prelude != nullptr) {
+      step("launching the prelude", driver_.GraphLaunch(graph->prelude, device_.stream));
+    } else {
+      step("flushing the cache", driver_.MemsetD16Async(device_.flushed, 0, device_.flushed_bytes / 2, device_.stream));
+    }
+    step("starting the clock", driver_.EventRecord(device_.begin, device_.stream));
+    if (graph != nullptr) step("launching the graph", driver_.GraphLaunch(graph->timed, device_.stream));
+    step("stopping the clock", driver_.EventRecord(device_.end, device_.stream));
+    step("after the graph", driver_.CtxSynchronize());
+    float milliseconds = 0;
+    if (!step.failed()) step("reading the clock", driver_.EventElapsedTime(&milliseconds, device_.begin, device_.end));
+    if (step.failed()) return step.reply();
+    DoneReply reply;
+    reply.wall_nanoseconds = static_cast<std::uint64_t>(1e6 * static_cast<double>(milliseconds));
+    return reply;
+  }
+
+  Reply serve(FetchRequest const& request) {
+    Steps step(driver_);
+    step("copying the outputs back", from_device(memory_.output, device_.output, request.output));
+    return step.reply();
+  }
+
+  Reply serve(InspectRequest const& request) {
+    TimedGraph const* const graph = find(request.graph);
+    if (graph == nullptr) return NodeReply{};
+    return describe(*graph, request.node);
+  }
+
+ private:
+  struct TimedGraph {
+    cuda::GraphExec prelude = nullptr, timed = nullptr;
+    std::vector<cuda::GraphNode> nodes; // of the timed graph
+  };
+
+  TimedGraph const* find(std::uint32_t number) const {
+    return number >= 1 && number <= graphs_.size() ? &graphs_[number - 1] : nullptr;
+  }
+
+  cuda::Status to_device(cuda::Pointer device, Mapping const& host, Extent const& part) const {
+    if (part.end <= part.begin) return 0;
+    return driver_.MemcpyHtoD(device + part.begin, host.base + part.begin, part.end - part.begin);
+  }
+  cuda::Status from_device(Mapping const& host, cuda::Pointer device, Extent const& part) const {
+    if (part.end <= part.begin) return 0;
+    return driver_.MemcpyDtoH(host.base + part.begin, device + part.begin, part.end - part.begin);
+  }
+
+  DoneReply run(CallRequest const& request) const {
+    LoadedLibrary::Entry const entry = library_.entry(request.entry);
+    DoneReply reply;
+    if (entry == nullptr) {
+      reply.status = TIK_DEVICE_ERROR;
+      reply.error = "Nothing is loaded.";
+      return reply;
+    }
+    tik_attention_args args = request.args;
+    for_each_pointer(args, [&]<class T>(T*& pointer) {
+      auto const address = reinterpret_cast<std::uintptr_t>(pointer);
+      cuda::Pointer const base = region_of(address) == Region::input ? device_.input : device_.output;
+      pointer = address == 0 ? nullptr : reinterpret_cast<T*>(base + offset_of(address));
+    });
+    args.stream = device_.stream;
+    std::uint64_t const wall = nanoseconds(CLOCK_MONOTONIC);
+    reply.status = entry(&args);
+    reply.wall_nanoseconds = nanoseconds(CLOCK_MONOTONIC) - wall;
+    if (reply.status != TIK_OK) reply.error = library_.last_error();
+    return reply;
+  }
+
+  // Captures calls into one graph and makes it ready; `executable` stays null when there is nothing to capture.
+  DoneReply capture(std::vector<CallRequest> const& calls, cuda::GraphExec& executable, std::vector<cuda::GraphNode>* nodes) {
+    DoneReply reply;
+    if (calls.empty()) return reply;
+    Steps step(driver_);
+    if (!step("beginning the capture", driver_.StreamBeginCapture(device_.stream, cuda::capture_global))) return step.reply();
+    for (CallRequest const& call : calls) {
+      reply = run(call);
+      if (reply.status != TIK_OK) break;
+    }
+    cuda::Graph graph = nullptr;
+    step("ending the capture", driver_.StreamEndCapture(device_.stream, &graph));
+    if (reply.status != TIK_OK) {
+      if (graph != nullptr) driver_.GraphDestroy(graph);
+      return reply;
+    }
+    if (step.failed()) return step.reply();
+    step("making the graph ready", driver_.GraphInstantiate(&executable, graph, 0)) &&
+        step("making the graph ready", driver_.GraphUpload(executable, device_.stream)) &&
+        step("making the graph ready", driver_.StreamSynchronize(device_.stream));
+    if (nodes != nullptr && !step.failed()) {
+      std::size_t count = 0;
+      step("reading the graph", driver_.GraphGetNodes(graph, nullptr, &count));
+      nodes->resize(count);
+      step("reading the graph", driver_.GraphGetNodes(graph, nodes->data(), &count));
+    } else {
+      driver_.GraphDestroy(graph);
+    }
+    return step.failed() ? step.reply() : reply;
+  }
+
+  // The same call as the one before launches the graph that is there: inputs may have changed under it.
+  DoneReply run_as_graph(CallRequest const& request) {
+    bool const same = single_ != nullptr && single_request_.entry == request.entry &&
+                      std::memcmp(&single_request_.args, &request.args, sizeof request.args) == 0;
+    if (!same) {
+      if (single_ != nullptr) driver_.GraphExecDestroy(single_);
+      single_ = nullptr;
+      if (DoneReply reply = capture({request}, single_, nullptr); reply.status != TIK_OK) return reply;
+      single_request_ = request;
+    }
+    Steps step(driver_);
+    step("launching the graph", driver_.GraphLaunch(single_, device_.stream));
+    return step.reply();
+  }
+
+  NodeReply describe(TimedGraph const& graph, std::uint32_t number) const {
+    NodeReply reply;
+    reply.nodes = static_cast<std::uint32_t>(graph.nodes.size());
+    if (number >= graph.nodes.size()) return reply;
+    if (driver_.GraphNodeGetType(graph.nodes[number], &reply.type) != 0 || reply.type != cuda::kernel_node) return reply;
+    cuda::KernelNode node{};
+    if (driver_.GraphKernelNodeGetParams(graph.nodes[number], &node) != 0) return reply;
+    std::copy(std::begin(node.grid), std::end(node.grid), reply.grid.begin());
+    std::copy(std::begin(node.block), std::end(node.block), reply.block.begin());
+    reply.dynamic_shared_bytes = node.dynamic_shared_bytes;
+    cuda::Function function = node.function;
+    if (function == nullptr && node.kernel != nullptr) driver_.KernelGetFunction(&function, node.kernel);
+    if (function == nullptr) return reply;
+    auto const attribute = [&](int which) {
+      int value = 0;
+      driver_.FuncGetAttribute(&value, which, function);
+      return static_cast<std::uint32_t>(value);
+    };
+    reply.static_shared_bytes = attribute(cuda::static_shared_bytes);
+    reply.registers = attribute(cuda::registers);
+    reply.local_bytes = attribute(cuda::local_bytes);
+    int blocks = 0, threads = static_cast<int>(node.block[0] * node.block[1] * node.block[2]);
+    driver_.OccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, threads, node.dynamic_shared_bytes);
+    reply.blocks_a_multiprocessor = static_cast<std::uint32_t>(blocks);
+    char const* name = nullptr;
+    if (driver_.FuncGetName(&name, function) == 0 && name != nullptr) reply.name = name;
+    return reply;
+  }
+
+  WorkerMemory memory_;
+  Device device_;
+  cuda::Driver const& driver_;
+  LoadedLibrary library_;
+  std::vector<CallRequest> planned_;
+  std::vector<TimedGraph> graphs_;
+  cuda::GraphExec single_ = nullptr;
+  CallRequest single_request_;
+};
+
+} // namespace
+
+int serve_device_requests() {
+  std::optional<WorkerMemory> const memory = map_memory();
+  if (!memory) return 1;
+  watch_faults(*memory);
+  Result<Device> device = open_device(memory->input.size, memory->output.size);
+  if (!device) {
+    std::fprintf(stderr, "%s\n", device.error().message.c_str());
+    return 1;
+  }
+  DeviceWorker worker(*memory, std::move(*device));
+  send_reply(ReadyReply{});
+  while (std::optional<WorkerRequest> const request = receive_request()) {
+    send_reply(std::visit([&](auto const& message) { return worker.serve(message); }, *request));
+  }
+  _exit(0); // without the destructors of a library that is not trusted, and of a driver that may hang in them
+}
+
+int try_device() {
+  Result<Device> const device = open_device(1 << 20, 1 << 20);
+  if (device) return 0;
+  std::printf("%s\n", device.error().message.c_str());
+  std::fflush(stdout);
+  return 1;
+}
+
+} // namespace tik::evaluator
