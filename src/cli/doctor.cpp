@@ -139,29 +139,49 @@ Check check_open_files() {
   return {"limits", Health::failed, found, "Raise it: ulimit -n 1024."};
 }
 
+constexpr char const* only_gpu = "Only targets sm_90a need a GPU with its driver; the CPU target works without.";
+
 Check check_gpu() {
-  constexpr char const* only = "Only targets sm_90a need a GPU with its driver; the CPU target works without.";
-  if (!std::filesystem::exists("/dev/nvidiactl")) return {"gpu", Health::absent, "no NVIDIA device", only};
+  if (!std::filesystem::exists("/dev/nvidiactl")) return {"gpu", Health::absent, "no NVIDIA device", only_gpu};
   return check_program("gpu", {"nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"},
-                       Health::absent, only);
+                       Health::absent, only_gpu);
+}
+
+// A worker that starts the driver, makes a context and writes memory, under the layers of protection that work here.
+Check check_gpu_worker(std::filesystem::path const& scratch) {
+  if (!std::filesystem::exists("/dev/nvidiactl")) return {"gpu worker", Health::absent, "no NVIDIA device", only_gpu};
+  Result<evaluator::Protections> protections = evaluator::probe_protections(scratch);
+  if (!protections) return {"gpu worker", Health::absent, protections.error().message, only_gpu};
+  std::size_t const missing = protections->missing.size();
+  if (auto const probed = evaluator::probe_gpu(scratch, *protections); !probed)
+    return {"gpu worker", Health::absent, probed.error().message, only_gpu};
+  if (protections->missing.size() == missing) return {"gpu worker", Health::good, "works under every layer of the sandbox", ""};
+  std::vector<std::string> const lost(protections->missing.begin() + static_cast<std::ptrdiff_t>(missing),
+                                      protections->missing.end());
+  return {"gpu worker", Health::warning, report::join(lost, " "), "On this machine evaluate only candidates that you trust."};
 }
 
 std::vector<Check> all_checks(std::filesystem::path const& scratch) {
   std::error_code ignored;
-  return {check_compiler(scratch),
-          check_program("disassembler", {"objdump", "--version"}, Health::warning,
-                        "Without it the instruction evidence is unavailable: apt-get install binutils."),
-          check_program("git", {"git", "--version"}, Health::warning, "Only export and import need it: apt-get install git."),
-          check_processor(),
-          check_disk("disk", std::filesystem::current_path(ignored)),
-          check_disk("temporary files", scratch),
-          check_clock(),
-          check_sandbox(scratch),
-          check_open_files(),
-          check_counters(),
-          check_gpu(),
-          check_program("cuda compiler", {"nvcc", "--version"}, Health::absent,
-                        "Only targets sm_90a need it: install the CUDA toolkit.")};
+  return {
+      check_compiler(scratch),
+      check_program("disassembler", {"objdump", "--version"}, Health::warning,
+                    "Without it the instruction evidence is unavailable: apt-get install binutils."),
+      check_program("git", {"git", "--version"}, Health::warning, "Only export and import need it: apt-get install git."),
+      check_processor(),
+      check_disk("disk", std::filesystem::current_path(ignored)),
+      check_disk("temporary files", scratch),
+      check_clock(),
+      check_sandbox(scratch),
+      check_open_files(),
+      check_counters(),
+      check_gpu(),
+      check_gpu_worker(scratch),
+      check_program("cuda compiler", {"nvcc", "--version"}, Health::absent,
+                    "Only targets sm_90a need it: install the CUDA toolkit."),
+      check_program(
+          "cuda disassembler", {"cuobjdump", "--version"}, Health::absent,
+          "Without it the instruction evidence of targets sm_90a is unavailable: install the CUDA toolkit's binary tools.")};
 }
 
 Paint paint_of(Health health) {
@@ -186,9 +206,9 @@ Result<int> execute(Doctor const& options, Console const& console) {
   }
   for (Check const& check : checks) {
     std::string const health = fmt::format("{:<8}", to_string(check.health));
-    print(fmt::format("{} {:<15} {}\n", console.paint(health, paint_of(check.health)), check.name,
-                      report::wrap(check.found, 96, 25)));
-    if (!check.remedy.empty()) print(fmt::format("{:25}{}\n", "", report::wrap(check.remedy, 96, 25)));
+    print(fmt::format("{} {:<17} {}\n", console.paint(health, paint_of(check.health)), check.name,
+                      report::wrap(check.found, 96, 27)));
+    if (!check.remedy.empty()) print(fmt::format("{:27}{}\n", "", report::wrap(check.remedy, 96, 27)));
   }
   print(fit ? "this machine is fit for a search on the CPU\n" : "this machine is not fit for a search: see what failed\n");
   return fit ? 0 : 1;

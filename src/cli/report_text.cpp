@@ -55,7 +55,7 @@ void flatten_into(Json const& json, std::string const& path, std::vector<std::pa
     for (std::size_t i = 0; i < json.size(); ++i) {
       // Elements that carry a name are told apart by it: positions change between two reports.
       std::string element = std::to_string(i);
-      for (char const* const key : {"id", "name", "workload", "symbol", "file"})
+      for (char const* const key : {"id", "name", "workload", "kernel", "symbol", "file"})
         if (json[i].is_object() && json[i].contains(key) && json[i][key].is_string()) {
           element = json[i][key].get<std::string>();
           break;

@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 
 #include "src/evaluator/scratch.h"
 #include "src/evaluator/statistics.h"
@@ -17,7 +18,10 @@ namespace tik::evaluator {
 namespace {
 
 constexpr char library_inside[] = "/library";
-constexpr int memory_check_period = 64; // requests
+constexpr int process_check_period = 64; // requests
+constexpr std::string_view kernel_libraries[] = {"libcublas",    "libcudnn",    "libcufft",   "libcusolver",
+                                                 "libcusparse",  "libcutensor", "libcutlass", "libnvrtc",
+                                                 "libnvJitLink", "libnccl",     "libnvinfer", "libtorch"};
 
 // An address-space limit would count the shadow memory that a sanitized program reserves.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -151,8 +155,22 @@ Checked<Session> Session::start(SessionPlan const& plan) {
     return candidate_failure(fmt::format("{}() says version {} of the contract, but this is version {}.", plan.symbols[4],
                                          version->version, TIK_ATTENTION_ABI_VERSION));
   }
-  if (Checked<void> const checked = session.check_device_memory(); !checked) return tl::unexpected(checked.error());
+  if (Checked<void> const checked = session.check_gpu_process(); !checked) return tl::unexpected(checked.error());
   return session;
+}
+
+// Libraries of kernels that are not the candidate's own work, as the worker's memory map names them.
+Checked<void> Session::check_gpu_process() const {
+  if (!gpu_) return {};
+  std::ifstream maps(fmt::format("/proc/{}/maps", process_));
+  for (std::string line; std::getline(maps, line);) {
+    std::string_view const name = std::string_view(line).substr(line.rfind('/') + 1);
+    for (std::string_view const foreign : kernel_libraries) {
+      if (!name.starts_with(foreign)) continue;
+      return candidate_failure(fmt::format("The candidate uses {}: its kernels must be its own.", valid_utf8(name)));
+    }
+  }
+  return check_device_memory();
 }
 
 // Seen from outside: what is taken since the worker started, by whomever.
@@ -211,8 +229,8 @@ Checked<Reply> Session::receive() {
 }
 
 Checked<Session::Timed> Session::exchange(WorkerRequest const& request) {
-  if (++calls_ % memory_check_period == 0) {
-    if (Checked<void> const checked = check_device_memory(); !checked) return tl::unexpected(checked.error());
+  if (++calls_ % process_check_period == 0) {
+    if (Checked<void> const checked = check_gpu_process(); !checked) return tl::unexpected(checked.error());
   }
   std::string const bytes = encode_request(request);
   double const cpu_before = read_clock_us(cpu_clock_);

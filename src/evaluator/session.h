@@ -81,6 +81,7 @@ class Session {
   };
   Checked<Timed> exchange(WorkerRequest const& request);
   Checked<void> measure_round_trip();
+  Checked<void> check_gpu_process() const;
   Checked<void> check_device_memory() const;
   Checked<Reply> receive();
   tl::unexpected<Failure> ended();

@@ -88,6 +88,11 @@ class Reader {
     bytes_.remove_prefix(length);
     return item;
   }
+  bool flag() {
+    auto const byte = value<std::uint8_t>();
+    if (byte > 1) short_ = true; // one value has one form only
+    return byte == 1;
+  }
   bool complete() const { return !short_ && bytes_.empty(); }
 
  private:
@@ -143,7 +148,7 @@ CallRequest read_call(Reader& reader) {
   transfer.output = reader.value<Extent>();
   transfer.result = reader.value<Extent>();
   transfer.echo = reader.value<std::uint64_t>();
-  transfer.graph = reader.value<std::uint8_t>() != 0;
+  transfer.graph = reader.flag();
   return request;
 }
 std::string encode(CallRequest const& request) {

@@ -50,17 +50,17 @@ Result<std::vector<std::string>> lay_over(fs::path const& from, fs::path const& 
 }
 
 // The edits of the manifest that give new files a role and let them take part.
-std::vector<Edit> manifest_edits(std::vector<std::string> const& added) {
+std::vector<Edit> manifest_edits(std::vector<std::string> const& added, Ground const& ground) {
   constexpr char manifest[] = "implementation.toml";
   std::vector<Edit> edits;
   std::string roles = "shared = [";
   for (std::string const& name : added) roles += fmt::format("\"{}\", ", name);
   edits.push_back({manifest, "shared = [", roles});
-  if (std::find(added.begin(), added.end(), "cheat.cpp") != added.end()) {
+  if (std::find(added.begin(), added.end(), ground.cheat_file) != added.end()) {
     for (char const* entry : {"full", "extend", "decode"}) {
       edits.push_back({manifest, fmt::format("\"tik_attention_{}\"", entry), fmt::format("\"cheat_{}\"", entry)});
     }
-    edits.push_back({manifest, "\"check.cpp\"]\n\n", "\"check.cpp\", \"cheat.cpp\"]\n\n"});
+    edits.push_back({manifest, ground.last_source + "]", fmt::format("{}, \"{}\"]", ground.last_source, ground.cheat_file)});
   }
   if (std::find(added.begin(), added.end(), "build.sh") != added.end()) {
     edits.push_back({manifest, "command = [", "command = [\"sh\", \"build.sh\", "});
@@ -69,6 +69,20 @@ std::vector<Edit> manifest_edits(std::vector<std::string> const& added) {
 }
 
 } // namespace
+
+Ground cpu_ground(fs::path const& sources) {
+  // Of two lists that end with check.cpp, the command's has another file of the root before it.
+  return {sources / "tests/cheat/candidates", sources / "operators/attention/cpu", {}, "cheat.cpp",
+          "\"decode.cpp\", \"check.cpp\""};
+}
+
+Ground gpu_ground(fs::path const& sources) {
+  return {sources / "tests/cheat/gpu",
+          sources / "targets/attention-h200/root",
+          sources / "tests/cheat/gpu/spec.toml",
+          "cheat.cu",
+          "\"full.cu\", \"decode.cu\""};
+}
 
 Result<std::vector<std::string>> candidate_names(fs::path const& folder) {
   std::vector<std::string> names;
@@ -94,6 +108,7 @@ Result<Candidate> load_candidate(fs::path const& folder, std::string const& name
     candidate.build_seconds = table["build_seconds"].value_or(candidate.build_seconds);
     candidate.rounds = table["rounds"].value_or(candidate.rounds);
     candidate.honest = table["honest"].value_or(false);
+    candidate.harmless = table["harmless"].value_or(false);
     candidate.hangs = table["hangs"].value_or(false);
     if (toml::array const* stages = table["stages"].as_array()) {
       for (toml::node const& stage : *stages) candidate.stages.push_back(stage.value_or(std::string()));
@@ -112,18 +127,18 @@ Result<Candidate> load_candidate(fs::path const& folder, std::string const& name
   } catch (toml::parse_error const& error) {
     return input_error(fmt::format("{}/{}: {}", name, description, error.description()));
   }
-  bool const expects = candidate.honest || !(candidate.stages.empty() || candidate.words.empty());
+  bool const expects = candidate.honest || candidate.harmless || !(candidate.stages.empty() || candidate.words.empty());
   if (candidate.what.empty() || !expects) {
     return input_error(fmt::format("{}/{}: what, stages and words are required.", name, description));
   }
   return candidate;
 }
 
-Result<void> write_candidate(Candidate const& candidate, fs::path const& root, Surroundings const& surroundings,
+Result<void> write_candidate(Candidate const& candidate, Ground const& ground, Surroundings const& surroundings,
                              fs::path const& target) {
-  fs::copy(root, target, fs::copy_options::recursive);
+  fs::copy(ground.root, target, fs::copy_options::recursive);
   TIK_TRY(std::vector<std::string> added, lay_over(candidate.folder, target, surroundings));
-  if (fs::exists(target / "cheat.cpp")) {
+  if (fs::exists(target / ground.cheat_file)) {
     for (fs::directory_entry const& shared : fs::directory_iterator(candidate.folder.parent_path())) {
       if (shared.path().extension() != ".h") continue;
       fs::copy_file(shared.path(), target / shared.path().filename());
@@ -135,7 +150,7 @@ Result<void> write_candidate(Candidate const& candidate, fs::path const& root, S
     fs::create_symlink(filled(link.target, surroundings), target / link.name);
   }
   if (!added.empty()) {
-    for (Edit const& edit : manifest_edits(added)) TIK_CHECK(apply(target, edit));
+    for (Edit const& edit : manifest_edits(added, ground)) TIK_CHECK(apply(target, edit));
   }
   for (Edit edit : candidate.edits) {
     edit.replace = filled(edit.replace, surroundings);

@@ -26,6 +26,7 @@ struct Candidate {
   std::filesystem::path folder;
   std::string what;                            // a sentence: what it tries
   bool honest = false;                         // the control: it must be verified and measured
+  bool harmless = false;                       // it may be verified, but must gain nothing over the root
   std::vector<std::string> stages;             // the stage where it must end, one of these
   std::string words;                           // in the message of that stage
   double run_seconds = 20, build_seconds = 60; // limits
@@ -42,12 +43,21 @@ struct Surroundings {
   int port = 0;
 };
 
+// Where candidates are tried: on the CPU, or on a GPU.
+struct Ground {
+  std::filesystem::path candidates, root, specification; // no specification: the small one of tests/evaluator
+  std::string cheat_file;                                // "cheat.cpp"
+  std::string last_source;                               // in the manifest's command, where that file is added
+};
+Ground cpu_ground(std::filesystem::path const& sources);
+Ground gpu_ground(std::filesystem::path const& sources);
+
 // Folders of all candidates, by name.
 Result<std::vector<std::string>> candidate_names(std::filesystem::path const& folder);
 Result<Candidate> load_candidate(std::filesystem::path const& folder, std::string const& name);
 
 // Writes the root with the candidate's changes into `target`, which is made.
-Result<void> write_candidate(Candidate const& candidate, std::filesystem::path const& root, Surroundings const& surroundings,
+Result<void> write_candidate(Candidate const& candidate, Ground const& ground, Surroundings const& surroundings,
                              std::filesystem::path const& target);
 
 } // namespace tik::cheat

@@ -1,6 +1,7 @@
 // Every hostile candidate of tests/cheat/candidates/ before the evaluator: a table of outcomes, and how many were contained.
-//   cheat [NAME]...               all, or those named
-//   cheat trial NAME RESULT      one candidate in this process; the verdict is written to the file RESULT
+//   cheat [--gpu] [--sources FOLDER] [NAME]...   all of the CPU or of the GPU, or those named
+//   cheat [--gpu] [--sources FOLDER] trial NAME RESULT   one candidate in this process; the verdict is written to the file
+//   RESULT
 #include <fmt/format.h>
 #include <signal.h>
 #include <spawn.h>
@@ -28,13 +29,18 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t trials_at_once = 2;
 constexpr double trial_seconds = 120; // more than the sum of all limits of a candidate that fails
 
-fs::path candidates_folder() { return fs::path(TIK_SOURCE_DIR) / "tests/cheat/candidates"; }
-fs::path root_folder() { return fs::path(TIK_SOURCE_DIR) / "operators/attention/cpu"; }
+// The options before the names.
+struct Options {
+  bool gpu = false;
+  fs::path sources = TIK_SOURCE_DIR;
+  Ground ground() const { return gpu ? gpu_ground(sources) : cpu_ground(sources); }
+};
 
-int run_trial(std::string const& name, fs::path const& result) {
+int run_trial(Options const& options, std::string const& name, fs::path const& result) {
   auto const verdict = [&]() -> Result<Verdict> {
-    TIK_TRY(Candidate const candidate, load_candidate(candidates_folder(), name));
-    return try_candidate(candidate, root_folder());
+    Ground const ground = options.ground();
+    TIK_TRY(Candidate const candidate, load_candidate(ground.candidates, name));
+    return try_candidate(candidate, ground);
   }();
   if (!verdict) fmt::print(stderr, "{}: {}\n", name, verdict.error().message);
   return verdict && write_file(result, to_json(*verdict).dump()) ? 0 : 1;
@@ -43,12 +49,13 @@ int run_trial(std::string const& name, fs::path const& result) {
 // Runs trials in processes of their own, some at a time.
 class Trials {
  public:
-  explicit Trials(fs::path folder) : folder_(std::move(folder)) {}
+  Trials(Options options, fs::path folder) : options_(std::move(options)), folder_(std::move(folder)) {}
 
   std::map<std::string, Verdict> run(std::vector<std::string> const& names) {
     std::map<std::string, Verdict> verdicts;
     for (std::size_t next = 0; next < names.size() || !running_.empty();) {
-      while (next < names.size() && running_.size() < trials_at_once) start(names[next++]);
+      // One at a time on a GPU: they would be timed beside each other.
+      while (next < names.size() && running_.size() < (options_.gpu ? 1 : trials_at_once)) start(names[next++]);
       int status = 0;
       pid_t const ended = waitpid(-1, &status, WNOHANG);
       if (auto const trial = running_.find(ended); trial != running_.end()) {
@@ -78,8 +85,13 @@ class Trials {
   };
 
   void start(std::string const& name) {
-    std::string program = "cheat", role = "trial", argument = name, result = (folder_ / name).string();
-    char* const arguments[] = {program.data(), role.data(), argument.data(), result.data(), nullptr};
+    std::vector<std::string> words = {"cheat", "--sources", options_.sources.string(),
+                                      "trial", name,        (folder_ / name).string()};
+    if (options_.gpu) words.insert(words.begin() + 1, "--gpu");
+    std::vector<char*> pointers;
+    for (std::string& word : words) pointers.push_back(word.data());
+    pointers.push_back(nullptr);
+    char* const* const arguments = pointers.data();
     pid_t process = -1;
     if (posix_spawn(&process, "/proc/self/exe", nullptr, nullptr, arguments, environ) == 0) {
       running_[process] = {name, Clock::now()};
@@ -101,20 +113,21 @@ class Trials {
     return {"no verdict", false, false, {fmt::format("its trial {}", end)}, 0};
   }
 
+  Options options_;
   fs::path folder_;
   std::map<pid_t, Running> running_;
 };
 
-int run_all(std::vector<std::string> names) {
+int run_all(Options const& options, std::vector<std::string> names) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   if (names.empty()) {
-    auto all = candidate_names(candidates_folder());
+    auto all = candidate_names(options.ground().candidates);
     if (!all) return fmt::print(stderr, "{}\n", all.error().message), 2;
     names = std::move(*all);
   }
   auto const folder = evaluator::ScratchFolder::make(fs::temp_directory_path(), "cheat");
   if (!folder) return fmt::print(stderr, "{}\n", folder.error().message), 3;
-  std::map<std::string, Verdict> const verdicts = Trials(folder->path()).run(names);
+  std::map<std::string, Verdict> const verdicts = Trials(options, folder->path()).run(names);
   std::size_t hostile = 0, contained = 0, verified = 0, sound = 0;
   for (auto const& [name, verdict] : verdicts) {
     sound += verdict.findings.empty() ? 1 : 0;
@@ -133,8 +146,17 @@ int run_all(std::vector<std::string> names) {
 } // namespace tik::cheat
 
 int main(int argc, char** argv) {
-  std::vector<std::string> const arguments(argv + 1, argv + argc);
+  std::vector<std::string> arguments(argv + 1, argv + argc);
   if (!arguments.empty() && arguments[0] == "evaluator-worker") return tik::evaluator::worker_main(argc, argv);
-  if (arguments.size() == 3 && arguments[0] == "trial") return tik::cheat::run_trial(arguments[1], arguments[2]);
-  return tik::cheat::run_all(arguments);
+  tik::cheat::Options options;
+  if (!arguments.empty() && arguments[0] == "--gpu") {
+    options.gpu = true;
+    arguments.erase(arguments.begin());
+  }
+  if (arguments.size() >= 2 && arguments[0] == "--sources") {
+    options.sources = arguments[1];
+    arguments.erase(arguments.begin(), arguments.begin() + 2);
+  }
+  if (arguments.size() == 3 && arguments[0] == "trial") return tik::cheat::run_trial(options, arguments[1], arguments[2]);
+  return tik::cheat::run_all(options, arguments);
 }

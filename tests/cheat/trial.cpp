@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <map>
 #include <random>
 
 #include "src/base/files.h"
@@ -113,6 +115,18 @@ class Examination {
     if (!report_.workloads.empty()) find("it has latencies");
   }
 
+  // What may be verified must not be faster than the root beside it.
+  void no_gain() {
+    for (evaluator::WorkloadMeasurement const& workload : report_.workloads) {
+      if (workload.ratio < 0.95) find(fmt::format("{} took {:.3f} of the root's time", workload.id, workload.ratio));
+    }
+  }
+  std::string best_ratio() const {
+    double best = INFINITY;
+    for (evaluator::WorkloadMeasurement const& workload : report_.workloads) best = std::min(best, workload.ratio);
+    return fmt::format("passed: at best {:.3f} of the root's time", best);
+  }
+
   void success(spec::Specification const& specification) {
     if (!report_.verified() || !report_.measured(specification)) find("the honest root is not verified and measured");
   }
@@ -157,39 +171,75 @@ class Examination {
 
 } // namespace
 
-Result<Verdict> try_candidate(Candidate const& candidate, fs::path const& root) {
+namespace {
+
+Result<spec::Specification> specification_of(Candidate const& candidate, Ground const& ground) {
+  TIK_TRY(
+      spec::Specification specification,
+      ground.specification.empty()
+          ? spec::parse_specification(evaluator::small_specification(candidate.run_seconds, candidate.build_seconds), "small")
+          : spec::load_specification(ground.specification));
+  specification.run_limits.seconds = candidate.run_seconds;
+  specification.build_limits.seconds = candidate.build_seconds;
+  specification.measurement.rounds = specification.measurement.max_rounds = candidate.rounds;
+  return specification;
+}
+
+Result<Report> evaluate(spec::Specification const& specification, fs::path const& source, fs::path const& scratch,
+                        fs::path const& incumbent = {}, std::map<std::string, double> incumbent_latency_us = {}) {
+  return evaluator::evaluate({.specification = specification,
+                              .seal = spec::seal(specification),
+                              .source = source,
+                              .incumbent = incumbent.empty() ? std::nullopt : std::optional(incumbent),
+                              .incumbent_latency_us = std::move(incumbent_latency_us),
+                              .scratch = scratch,
+                              .build_cache = {},
+                              .progress = {},
+                              .cancel = nullptr});
+}
+
+// Beside the root: what gains nothing is no faster than it in any workload.
+Result<Report> evaluate_beside_root(spec::Specification const& specification, fs::path const& source, fs::path const& root,
+                                    fs::path const& scratch) {
+  TIK_TRY(Report const alone, evaluate(specification, root, scratch));
+  std::map<std::string, double> latencies;
+  for (evaluator::WorkloadMeasurement const& workload : alone.workloads) latencies[workload.id] = workload.latency_us;
+  return evaluate(specification, source, scratch, root, std::move(latencies));
+}
+
+} // namespace
+
+Result<Verdict> try_candidate(Candidate const& candidate, Ground const& ground) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   TIK_TRY(auto const folder, evaluator::ScratchFolder::make(fs::temp_directory_path(), "hostile"));
   TIK_TRY(Canary const canary, make_canary(folder.path()));
   Listener const listener;
-  TIK_CHECK(write_candidate(candidate, root, {canary.folder, listener.port()}, folder.path() / "candidate"));
-  fs::path const scratch = folder.path() / "scratch";
+  fs::path const source = folder.path() / "candidate", scratch = folder.path() / "scratch";
+  TIK_CHECK(write_candidate(candidate, ground, {canary.folder, listener.port()}, source));
   fs::create_directory(scratch);
-  TIK_TRY(spec::Specification specification,
-          spec::parse_specification(evaluator::small_specification(candidate.run_seconds, candidate.build_seconds), "small"));
-  specification.measurement.rounds = specification.measurement.max_rounds = candidate.rounds;
+  TIK_TRY(spec::Specification const specification, specification_of(candidate, ground));
   auto const begin = std::chrono::steady_clock::now();
-  TIK_TRY(Report const report, evaluator::evaluate({.specification = specification,
-                                                    .seal = spec::seal(specification),
-                                                    .source = folder.path() / "candidate",
-                                                    .incumbent = std::nullopt,
-                                                    .incumbent_latency_us = {},
-                                                    .scratch = scratch,
-                                                    .build_cache = {},
-                                                    .progress = {},
-                                                    .cancel = nullptr}));
+  TIK_TRY(Report const report, candidate.harmless ? evaluate_beside_root(specification, source, ground.root, scratch)
+                                                  : evaluate(specification, source, scratch));
   Verdict verdict;
   verdict.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   verdict.honest = candidate.honest;
   verdict.verified = report.verified();
   Examination examination(candidate, report);
-  candidate.honest ? examination.success(specification) : examination.outcome();
+  if (candidate.harmless && verdict.verified) {
+    examination.no_gain();
+  } else {
+    candidate.honest ? examination.success(specification) : examination.outcome();
+  }
   examination.report_reads_back();
   examination.surroundings(canary, listener, scratch);
   verdict.findings = examination.findings();
-  if (verdict.verified && !candidate.honest) verdict.findings.emplace_back("it was VERIFIED");
+  if (verdict.verified && !candidate.honest && !candidate.harmless) verdict.findings.emplace_back("it was VERIFIED");
   Stage const* const failed = examination.failed_stage();
-  verdict.outcome = failed == nullptr ? "passed" : fmt::format("{}: {}", failed->name, failed->message);
+  verdict.outcome = failed != nullptr    ? fmt::format("{}: {}", failed->name, failed->message)
+                    : candidate.harmless ? examination.best_ratio()
+                                         : "passed";
+  if (candidate.harmless) verdict.verified = false; // not a hostile candidate that came through
   return verdict;
 }
 

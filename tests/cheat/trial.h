@@ -20,7 +20,7 @@ struct Verdict {
 
 // Evaluates one candidate in this process, which must not run anything else: whatever it leaves becomes a child of this
 // process and is found.
-Result<Verdict> try_candidate(Candidate const& candidate, std::filesystem::path const& root);
+Result<Verdict> try_candidate(Candidate const& candidate, Ground const& ground);
 
 evaluator::Json to_json(Verdict const& verdict);
 Verdict verdict_from_json(evaluator::Json const& json);

@@ -86,10 +86,13 @@ TEST(DeviceEvidence, AnyTextIsRead) {
   }));
 }
 
-TEST(KernelName, TheUnnamedNamespaceOfAFileIsLeftOut) {
+TEST(KernelName, OfAnUnnamedNamespaceOnlyTheFileIsNamed) {
   EXPECT_EQ(kernel_name("_ZN47_GLOBAL__N__fbf53be7_14_kernels_cu_txt_cdf7b03713group_productILi8EEEvmPf"),
-            "void group_product<8>(unsigned long, float*)");
+            "void kernels_cu_txt::group_product<8>(unsigned long, float*)");
   EXPECT_EQ(kernel_name("not mangled"), "not mangled");
+  for (char const* odd :
+       {"_GLOBAL__N__", "_GLOBAL__N__::f", "_GLOBAL__N__01234567_::", "_GLOBAL__N__01234567_7_full_cu::f", ""})
+    EXPECT_EQ(kernel_name(odd), odd);
 }
 
 } // namespace

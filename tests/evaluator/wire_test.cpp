@@ -39,6 +39,31 @@ TEST(Wire, RequestsReadBackAsTheyWereWritten) {
   }));
 }
 
+TEST(Wire, MessagesOfAWorkerOnAGpuReadBackAsTheyWereWritten) {
+  CallRequest call;
+  call.transfer = {{1, 2}, {3, 4}, {5, 6}, 7, true};
+  std::vector<WorkerRequest> const requests = {PlanCallRequest{call}, CaptureRequest{3},    UploadRequest{1, 2, 3, 4},
+                                               ReplayRequest{5},      FetchRequest{{6, 7}}, InspectRequest{8, 9}};
+  for (WorkerRequest const& request : requests) {
+    std::string const bytes = encode_request(request);
+    Result<WorkerRequest> const read = decode_request(bytes);
+    ASSERT_TRUE(read.has_value());
+    EXPECT_EQ(read->index(), request.index());
+    EXPECT_EQ(encode_request(*read), bytes);
+  }
+  NodeReply node;
+  node.nodes = 2;
+  node.grid = {1, 2, 3};
+  node.blocks_a_multiprocessor = 4;
+  node.name = "kernel";
+  Result<Reply> const read = decode_reply(encode_reply(node));
+  ASSERT_TRUE(read.has_value());
+  auto const& found = std::get<NodeReply>(*read);
+  EXPECT_EQ(found.grid, node.grid);
+  EXPECT_EQ(found.name, "kernel");
+  EXPECT_EQ(found.blocks_a_multiprocessor, 4U);
+}
+
 TEST(Wire, AnyBytesAreReadOrRefusedAndWhatIsReadWritesBackTheSame) {
   EXPECT_TRUE(rc::check([](std::vector<std::uint8_t> const& bytes) {
     std::string const text(bytes.begin(), bytes.end());
