@@ -91,17 +91,25 @@ Step bind_system(fs::path const& root) {
   return {};
 }
 
-// The devices of NVIDIA GPUs, what the driver reads of the system, and, without a process namespace that brings its own, /proc.
+// The devices of NVIDIA GPUs, what the driver reads of the system, shared memory of its own, and, without a process namespace
+// that brings its own, /proc.
 Step bind_gpu(fs::path const& root, bool own_process_files) {
   std::error_code ignored;
   for (fs::directory_entry const& entry : fs::directory_iterator("/dev", ignored)) {
-    if (!entry.path().filename().string().starts_with("nvidia")) continue;
-    TIK_CHECK(bind_to(entry.path(), root, entry.path().string(), entry.is_directory(ignored),
-                      std::uint64_t{MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC}));
+    std::string const name = entry.path().string();
+    if (!name.starts_with("/dev/nvidia")) continue;
+    TIK_CHECK(bind_to(name, root, name, entry.is_directory(ignored), MOUNT_ATTR_NOSUID));
   }
-  constexpr std::uint64_t read_only = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
-  if (fs::exists("/sys/bus", ignored)) TIK_CHECK(bind_to("/sys", root, "/sys", true, read_only));
-  if (!own_process_files) TIK_CHECK(bind_to("/proc", root, "/proc", true, read_only));
+  TIK_CHECK(make_folders(root, "/dev/shm"));
+  if (mount("tmpfs", (root / "dev/shm").c_str(), "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777,size=64m") != 0) {
+    return step_failed("mounting shared memory");
+  }
+  if (fs::exists("/sys/bus", ignored)) {
+    TIK_CHECK(
+        bind_to("/sys", root, "/sys", true, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC));
+  }
+  if (!own_process_files)
+    TIK_CHECK(bind_to("/proc", root, "/proc", true, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC));
   return {};
 }
 

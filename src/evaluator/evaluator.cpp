@@ -28,7 +28,8 @@ Result<void> check_gpu_is_there() {
   std::error_code ignored;
   if (fs::exists("/dev/nvidiactl", ignored)) return {};
   return input_error(
-      "The specification's target is sm_90a, and this machine has no NVIDIA GPU (/dev/nvidiactl is not there): evaluate on a machine "
+      "The specification's target is sm_90a, and this machine has no NVIDIA GPU (/dev/nvidiactl is not there): evaluate on a "
+      "machine "
       "with a Hopper GPU; `tik` can be copied there.");
 }
 

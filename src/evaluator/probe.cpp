@@ -104,6 +104,13 @@ Result<void> probe_gpu(std::filesystem::path const& scratch, Protections& protec
   wanted.insert(wanted.end(), {separate_user, filter});
   for (Layer const& layer : wanted) {
     if (!(protections.layers.*layer.flag)) continue;
+    // Without a file system of its own a process finds no /proc of its namespace, and another user cannot reach the library.
+    bool const needs_mounts = layer.flag == &Layers::pid_namespace || layer.flag == &Layers::separate_user;
+    if (needs_mounts && !working.mount_namespace) {
+      protections.missing.push_back(
+          fmt::format("{} is off for workers on the GPU (it needs mount-namespace): {}.", layer.name, layer.loss));
+      continue;
+    }
     Layers wider = working;
     wider.*layer.flag = true;
     TIK_TRY(std::string const reason, try_layers(wider, scratch, GpuUse::probe));
