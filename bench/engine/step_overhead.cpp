@@ -4,33 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <string_view>
 
+#include "bench/engine/silent_observer.h"
 #include "src/agent/builtin.h"
 #include "src/evaluator/evaluator.h"
-#include "src/search/search.h"
 
 namespace {
-
-struct Silent : tik::search::Observer {
-  void stage(std::string_view, double) override {}
-  void acted(tik::ir::Action const&) override {}
-  void audited(tik::ir::Audit const&, tik::search::State const&, bool) override {}
-  void decided(tik::ir::LineageDecision const&) override {}
-};
-
-// Stops the run after some audits.
-struct StopAfter : Silent {
-  StopAfter(int steps, std::atomic<bool>& stop) : steps_left(steps), stop(stop) {}
-  void decided(tik::ir::LineageDecision const&) override {
-    if (--steps_left <= 0) stop = true;
-  }
-  int steps_left;
-  std::atomic<bool>& stop;
-};
 
 int fail(tik::Error const& error) {
   fmt::print(stderr, "engine_step_overhead: {}\n", error.message);
@@ -49,16 +31,14 @@ int main(int argc, char** argv) {
 
   int result = 0;
   {
-    std::atomic<bool> stop = false;
-    Silent silent;
+    tik::bench::SilentObserver observer(steps);
     auto search = tik::search::Search::create(folder / "search", source / "bench/engine/step_overhead.toml",
-                                              source / "operators/attention/cpu", &silent, nullptr);
+                                              source / "operators/attention/cpu", &observer, nullptr);
     if (!search) {
       result = fail(search.error());
     } else {
       auto const agent = tik::agent::make_builtin_agent(1);
-      StopAfter observer(steps, stop);
-      auto const reason = search->run(*agent, observer, stop);
+      auto const reason = search->run(*agent, observer, observer.stop());
       if (!reason) result = fail(reason.error());
       std::vector<double> overheads;
       for (auto const& times : search->step_times()) overheads.push_back(times.engine_seconds() * 1e3);
@@ -68,6 +48,7 @@ int main(int argc, char** argv) {
       } else {
         fmt::print("engine_steps_measured: {}\n", overheads.size());
         fmt::print("engine_overhead_ms_median: {:.2f}\n", overheads[overheads.size() / 2]);
+        fmt::print("engine_overhead_ms_smallest: {:.2f}\n", overheads.front());
         fmt::print("engine_overhead_ms_largest: {:.2f}\n", overheads.back());
       }
     }

@@ -6,6 +6,8 @@
 namespace tik::ir {
 namespace {
 
+constexpr int compression = 1; // sources are small, and every step waits for it
+
 // Loose objects in a folder of their own, and a list of those that were written. Reads and writes are libgit2's.
 struct StagingStore {
   git_odb_backend interface; // first: libgit2 knows this part only
@@ -73,7 +75,7 @@ Result<GitRepository> scratch_view(std::filesystem::path const& folder) {
 Result<GitRepository> staging_view(std::filesystem::path const& folder, std::filesystem::path const& staging,
                                    std::set<std::string>& staged) {
   git_odb_backend* loose = nullptr;
-  if (int const code = git_odb_backend_loose(&loose, staging.c_str(), -1, 0, 0777, 0444); code != 0)
+  if (int const code = git_odb_backend_loose(&loose, staging.c_str(), compression, 0, 0777, 0444); code != 0)
     return tl::unexpected(git_error(folder, code, "no new objects can be made"));
   auto* const top = new StagingStore{{}, loose, &staged};
   git_odb_init_backend(&top->interface, GIT_ODB_BACKEND_VERSION);

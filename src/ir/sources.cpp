@@ -118,9 +118,6 @@ Result<void> SourceRepository::together(std::function<Result<void>()> const& com
     repository_->staging.reset(); // it knows objects that are not kept
     return result;
   }
-  git_odb* odb = nullptr;
-  if (git_repository_odb(&odb, repository_->git.get()) == 0) git_odb_refresh(odb);
-  git_odb_free(odb);
   for (auto const& [name, commit] : names) TIK_CHECK(keep(name, commit));
   return {};
 }
