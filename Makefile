@@ -47,7 +47,7 @@ KILLS ?= 200
 kill-test: setup
 	@cmake --preset $(PRESET) --log-level=WARNING
 	@cmake --build $(BUILD) -j $(JOBS) --target kill_test
-	@$(BUILD)/bin/kill_test $(KILLS) --commit "$$(git describe --always --dirty)" $(if $(RESULT),--result $(RESULT))
+	@$(BUILD)/bin/kill_test $(KILLS) --jobs $(JOBS) --commit "$$(git describe --always --dirty)" $(if $(RESULT),--result $(RESULT))
 
 FUZZ_SECONDS ?= 60
 fuzz-test: setup

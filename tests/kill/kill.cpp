@@ -1,8 +1,9 @@
 // `make kill-test`: a real search killed with SIGKILL at random moments (in builds, workers, and between the single writes of
 // records and sources) and resumed each time with the real `tik run`. After every kill `tik verify` must find nothing and every
 // record that was acknowledged must be there, once.
-//   kill_test KILLS [--seed N] [--result FILE] [--commit ID]
+//   kill_test KILLS [--jobs N] [--seed N] [--result FILE] [--commit ID]     --jobs: so many searches at once
 #include <fmt/format.h>
+#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,8 +26,10 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
+using evaluator::Json;
+
 struct Options {
-  int kills = 0;
+  int kills = 0, jobs = 1;
   std::uint64_t seed = 1;
   std::string result, commit;
 };
@@ -36,16 +39,20 @@ std::optional<Options> read_options(std::vector<std::string> const& words) {
   if (words.empty() || words.size() % 2 == 0) return std::nullopt;
   options.kills = std::atoi(words[0].c_str());
   for (std::size_t i = 1; i + 1 < words.size(); i += 2) {
-    if (words[i] == "--seed")
-      options.seed = std::strtoull(words[i + 1].c_str(), nullptr, 10);
-    else if (words[i] == "--result")
-      options.result = words[i + 1];
-    else if (words[i] == "--commit")
-      options.commit = words[i + 1];
-    else
+    std::string const &name = words[i], &value = words[i + 1];
+    if (name == "--jobs") {
+      options.jobs = std::atoi(value.c_str());
+    } else if (name == "--seed") {
+      options.seed = std::strtoull(value.c_str(), nullptr, 10);
+    } else if (name == "--result") {
+      options.result = value;
+    } else if (name == "--commit") {
+      options.commit = value;
+    } else {
       return std::nullopt;
+    }
   }
-  return options.kills > 0 ? std::optional(options) : std::nullopt;
+  return options.kills > 0 && options.jobs > 0 ? std::optional(options) : std::nullopt;
 }
 
 // A command to its end; its exit code.
@@ -60,8 +67,36 @@ struct Totals {
   std::size_t records = 0;
   std::map<std::string, int> by_kind, by_where;
   double seconds = 0;
-  bool good() const { return lost + doubled + unsound + left_processes + failed_runs == 0; }
 };
+
+Json to_json(Totals const& totals) {
+  return {{"seconds", totals.seconds},
+          {"kills", totals.kills},
+          {"lost", totals.lost},
+          {"doubled", totals.doubled},
+          {"unsound_after_a_kill", totals.unsound},
+          {"processes_left_after_2_seconds", totals.left_processes},
+          {"resumes_that_failed", totals.failed_runs},
+          {"searches", totals.searches},
+          {"audited_offspring", totals.steps},
+          {"records", totals.records},
+          {"kills_by_moment", totals.by_kind},
+          {"kills_by_what_was_running_or_written", totals.by_where}};
+}
+
+// Adds the numbers of `part` to those of `total`.
+void add(Json& total, Json const& part) {
+  if (total.is_null()) total = Json::object();
+  for (auto const& [key, value] : part.items()) {
+    if (value.is_object()) {
+      add(total[key], value);
+    } else if (key == "seconds") { // at the same time
+      total[key] = std::max(total.value(key, 0.0), value.get<double>());
+    } else {
+      total[key] = total.value(key, 0) + value.get<int>();
+    }
+  }
+}
 
 class KillTest {
  public:
@@ -80,25 +115,6 @@ class KillTest {
   }
 
   Totals const& totals() const { return totals_; }
-
-  evaluator::Json result() const {
-    return {{"schema", 1},
-            {"commit", options_.commit},
-            {"command", fmt::format("make kill-test KILLS={}", options_.kills)},
-            {"machine", evaluator::describe_machine({})},
-            {"seconds", totals_.seconds},
-            {"kills", totals_.kills},
-            {"lost", totals_.lost},
-            {"doubled", totals_.doubled},
-            {"unsound_after_a_kill", totals_.unsound},
-            {"processes_left_after_2_seconds", totals_.left_processes},
-            {"resumes_that_failed", totals_.failed_runs},
-            {"searches", totals_.searches},
-            {"audited_offspring", totals_.steps},
-            {"records", totals_.records},
-            {"kills_by_moment", totals_.by_kind},
-            {"kills_by_what_was_running_or_written", totals_.by_where}};
-  }
 
  private:
   bool make_original() {
@@ -185,17 +201,63 @@ class KillTest {
   int step_milliseconds_ = 3000;
 };
 
-int run(Options const& options) {
-  prctl(PR_SET_CHILD_SUBREAPER, 1);
+// One search after the other, in this process. Nothing when the test cannot go on.
+std::optional<Json> run_here(Options const& options) {
   KillTest test(options);
-  bool const whole = test.run();
-  if (!whole) fmt::print("The test could not go on.\n");
-  if (!options.result.empty() && !write_file(options.result, test.result().dump(2) + "\n"))
+  if (!test.run()) return std::nullopt;
+  return to_json(test.totals());
+}
+
+// Several searches at once, each in a process of its own, because each looks for what it left behind. They leave their totals
+// in files.
+std::optional<Json> run_jobs(Options const& options) {
+  search::test::TemporaryFolder const folder;
+  std::vector<pid_t> jobs;
+  auto const file = [&](int job) { return folder.path() / std::to_string(job); };
+  for (int job = 0; job < options.jobs; ++job) {
+    jobs.push_back(fork());
+    if (jobs.back() != 0) continue;
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    Options part = options;
+    part.kills = options.kills / options.jobs + (job < options.kills % options.jobs ? 1 : 0);
+    part.seed = options.seed + static_cast<std::uint64_t>(job);
+    std::optional<Json> const totals = part.kills > 0 ? run_here(part) : to_json(Totals{});
+    std::fflush(stdout);
+    _exit(totals && write_file(file(job), totals->dump()) ? 0 : 1);
+  }
+  Json total;
+  bool whole = true;
+  for (int job = 0; job < options.jobs; ++job) {
+    int status = 0;
+    waitpid(jobs[static_cast<std::size_t>(job)], &status, 0);
+    auto const text = read_file(file(job));
+    whole = whole && status == 0 && text;
+    if (text) add(total, Json::parse(*text));
+  }
+  return whole ? std::optional(total) : std::nullopt;
+}
+
+int run(Options const& options) {
+  std::optional<Json> const totals = run_jobs(options);
+  if (!totals) return fmt::print("The test could not go on.\n"), 1;
+  Json result = {{"schema", 1},
+                 {"commit", options.commit},
+                 {"command", fmt::format("make kill-test KILLS={}", options.kills)},
+                 {"jobs", options.jobs},
+                 {"machine", evaluator::describe_machine({})}};
+  result.update(*totals);
+  if (!options.result.empty() && !write_file(options.result, result.dump(2) + "\n"))
     fmt::print(stderr, "kill_test: {} cannot be written\n", options.result);
-  Totals const& totals = test.totals();
-  for (auto const& [where, kills] : totals.by_where) fmt::print("{:<10} {}\n", where, kills);
-  fmt::print("kill-test: {} kills, {} lost, {} doubled\n", totals.kills, totals.lost, totals.doubled);
-  return whole && totals.good() ? 0 : 1;
+  for (auto const& [where, kills] : result["kills_by_what_was_running_or_written"].items())
+    fmt::print("{:<10} {}\n", where, kills.get<int>());
+  int faults = 0;
+  for (char const* const fault :
+       {"lost", "doubled", "unsound_after_a_kill", "processes_left_after_2_seconds", "resumes_that_failed"})
+    faults += result[fault].get<int>();
+  fmt::print("kill-test: {} kills, {} lost, {} doubled\n", result["kills"].get<int>(), result["lost"].get<int>(),
+             result["doubled"].get<int>());
+  return faults == 0 ? 0 : 1;
 }
 
 } // namespace
@@ -203,6 +265,6 @@ int run(Options const& options) {
 
 int main(int argc, char** argv) {
   auto const options = tik::kill::read_options({argv + 1, argv + argc});
-  if (!options) return std::fprintf(stderr, "usage: kill_test KILLS [--seed N] [--result FILE] [--commit ID]\n"), 2;
+  if (!options) return std::fprintf(stderr, "usage: kill_test KILLS [--jobs N] [--seed N] [--result FILE] [--commit ID]\n"), 2;
   return tik::kill::run(*options);
 }
