@@ -452,26 +452,29 @@ class Measuring {
   int verified_ = 0;
 };
 
-// One of several measurements, for the report's details.
-Json summary(Measured const& measured, Comparison const& compared) {
+// One of several measurements, for the report's details. The samples of the one that counts are the report's own.
+Json summary(Measured const& measured, Comparison const& compared, bool counts) {
   Json workloads = Json::array();
   for (WorkloadMeasurement const& workload : measured.workloads) {
-    workloads.push_back({{"workload", workload.id},
-                         {"ratio", workload.ratio},
-                         {"samples_us", workload.samples_us},
-                         {"incumbent_samples_us", workload.incumbent_samples_us}});
+    Json entry = {{"workload", workload.id}, {"ratio", workload.ratio}};
+    if (!counts) {
+      entry["samples_us"] = workload.samples_us;
+      entry["incumbent_samples_us"] = workload.incumbent_samples_us;
+    }
+    workloads.push_back(std::move(entry));
   }
   return {{"total_ratio", compared.total_ratio},
           {"total_ratio_uncertainty", compared.uncertainty},
           {"seed", measured.text.details.at("seed")},
+          {"rounds", measured.text.details.at("rounds")},
           {"workloads", workloads}};
 }
 
 // The measurement that counts, with all of them in its details.
 Measured counted(std::vector<Measured> measured, std::vector<Comparison> const& compared) {
-  Json all = Json::array();
-  for (std::size_t i = 0; i < measured.size(); ++i) all.push_back(summary(measured[i], compared[i]));
   std::size_t const index = counted_measurement(compared);
+  Json all = Json::array();
+  for (std::size_t i = 0; i < measured.size(); ++i) all.push_back(summary(measured[i], compared[i], i == index));
   Measured result = std::move(measured[index]);
   if (all.size() > 1) {
     result.text.message +=
