@@ -111,7 +111,8 @@ class Manager {
     std::vector<std::pair<double, Candidate>> ranked;
     for (Move const& move : base.available) {
       Candidate candidate{base.id, std::nullopt, {move}};
-      if (ruled_out(knowledge_, base, move) || knowledge_.result_known(base, candidate.moves) || is_pending(candidate))
+      if (ruled_out(knowledge_, base, move) || knowledge_.result_known(base, candidate.moves) || is_pending(candidate) ||
+          is_kept_for_reuse(base, move))
         continue;
       double const value = estimate(view_, knowledge_, candidate).value;
       if (value > least_value) ranked.emplace_back(value, std::move(candidate));
@@ -197,47 +198,68 @@ class Manager {
                        [&](Candidate const& entry) { return entry.base == id || entry.other == id; });
   }
 
-  // When little is left to try, an archived branch that still differs from the best is tried beside what the best has gained
-  // since.
+  // What an archived branch has and the best one lacks, where merging the two has no known outcome.
+  std::optional<Candidate> reunion(ir::ImplementationId id) const {
+    Trial const& other = knowledge_.trial(id);
+    if (!best_ || id == audited_.id || !other.measured || other.parents.empty() || merged_in_vain(other)) return std::nullopt;
+    Candidate candidate{best_->id, id, missing_moves(best_->configuration, other.configuration, knowledge_.root())};
+    if (candidate.moves.empty() || candidate.moves.size() > 3 || knowledge_.result_known(*best_, candidate.moves))
+      return std::nullopt;
+    return candidate;
+  }
+
+  // Whether a move on the best one is that of an archived branch. Its audit is evidence, so the move is not proposed as if it
+  // were new: the branch is reactivated when its turn comes.
+  bool is_kept_for_reuse(Trial const& base, Move const& move) const {
+    if (!best_ || base.id != best_->id) return false;
+    return std::any_of(view_.state.archive.begin(), view_.state.archive.end(), [&](ir::ImplementationId id) {
+      auto const candidate = reunion(id);
+      return candidate && candidate->moves == std::vector{move};
+    });
+  }
+
+  // When little else is left to try, or nothing that promises as much, an archived branch is tried beside what the best has
+  // gained since.
   void reactivate() {
-    if (!best_ || promising() >= 2) return;
     std::optional<Candidate> chosen;
     double best_value = least_value;
     for (ir::ImplementationId const id : view_.state.archive) {
-      Trial const& other = knowledge_.trial(id);
-      if (id == audited_.id || id == first().implementation || !other.measured || other.parents.empty() ||
-          merged_in_vain(other))
-        continue;
-      Candidate candidate{best_->id, id, missing_moves(best_->configuration, other.configuration, knowledge_.root())};
-      if (candidate.moves.empty() || candidate.moves.size() > 3 || knowledge_.result_known(*best_, candidate.moves)) continue;
-      double const value = estimate(view_, knowledge_, candidate).value;
+      auto candidate = reunion(id);
+      if (!candidate || id == first().implementation) continue;
+      double const value = estimate(view_, knowledge_, *candidate).value;
       if (value <= best_value) continue;
       best_value = value;
       chosen = std::move(candidate);
     }
-    if (!chosen) return;
+    std::vector<double> const others = open_values();
+    auto const promising = std::count_if(others.begin(), others.end(), [](double value) { return value > worth_trying; });
+    bool const first_choice = std::all_of(others.begin(), others.end(), [&](double value) { return value < best_value; });
+    if (!chosen || (promising >= 2 && !first_choice)) return;
     Trial const& other = knowledge_.trial(*chosen->other);
-    DecisionDraft decision{
-        other.id,
-        fmt::format("{} leaves {} with little else to try; {} still differs by {}.", to_string(audited_.audit),
-                    to_string(best_->id), to_string(other.id), words(chosen->moves)),
-        Status::reactivated,
-        fmt::format("The incumbent has changed since {}: beside what it has gained, {} may pay.", to_string(other.audit),
-                    words(chosen->moves)),
-        {other.audit},
-        {}};
+    std::string const why =
+        promising < 2
+            ? fmt::format("{} leaves {} with little else to try", to_string(audited_.audit), to_string(best_->id))
+            : fmt::format("After {} nothing else on {} promises as much", to_string(audited_.audit), to_string(best_->id));
+    DecisionDraft decision{other.id,
+                           fmt::format("{}; {} still differs by {}.", why, to_string(other.id), words(chosen->moves)),
+                           Status::reactivated,
+                           fmt::format("The incumbent has changed since {}: beside what it has gained, {} may pay.",
+                                       to_string(other.audit), words(chosen->moves)),
+                           {other.audit},
+                           {}};
     propose(decision, std::move(*chosen), ir::Opportunity::Kind::reactivate);
     draft_.decisions.push_back(std::move(decision));
   }
 
-  int promising() const {
-    int count = 0;
+  // The values of what is pending or proposed.
+  std::vector<double> open_values() const {
+    std::vector<double> values;
     for (ir::OpportunityId const id : kept_) {
       auto const candidate = candidate_of(view_, knowledge_, knowledge_.opportunity(id));
-      count += candidate && estimate(view_, knowledge_, *candidate).value > worth_trying ? 1 : 0;
+      if (candidate) values.push_back(estimate(view_, knowledge_, *candidate).value);
     }
-    for (Candidate const& candidate : proposed_) count += estimate(view_, knowledge_, candidate).value > worth_trying ? 1 : 0;
-    return count;
+    for (Candidate const& candidate : proposed_) values.push_back(estimate(view_, knowledge_, candidate).value);
+    return values;
   }
 
   View const& view_;

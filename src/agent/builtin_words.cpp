@@ -110,8 +110,10 @@ ir::Opportunity describe(View const& view, Knowledge const& knowledge, Candidate
     opportunity.implementations.push_back(other.id);
     opportunity.evidence.push_back(other.audit);
     opportunity.mechanism =
-        fmt::format("Bring {} of {} into {}: the two branches change different things, so their gains should add up.",
-                    words(candidate.moves), to_string(other.id), to_string(base.id));
+        fmt::format("Bring {} of {} into {}: {}.", words(candidate.moves), to_string(other.id), to_string(base.id),
+                    kind == ir::Opportunity::Kind::reactivate
+                        ? "it was no gain where it was tried, and may be one beside what was found since"
+                        : "the two branches change different things, so their gains should add up");
     Trial const& parent = knowledge.trial(other.parents.empty() ? other.id : other.parents.front());
     opportunity.evidence_note = fmt::format("{} made T {} against {} ({}); {} has T = {:.1f} us without it.",
                                             to_string(other.audit), change_in_words(parent.total_us, other.total_us),
