@@ -58,11 +58,12 @@ fuzz-test: setup
 bench: build
 	@script/bench $(BUILD)
 
-format:
-	@clang-format -i $(SOURCES)
+format: setup
+	@clang-format-14 -i $(SOURCES)
 
-lint:
-	@clang-format --dry-run --Werror $(SOURCES)
+lint: setup
+	@cmake --preset $(PRESET) --log-level=WARNING
+	@clang-format-14 --dry-run --Werror $(SOURCES)
 	@script/lint $(BUILD)
 
 clean:

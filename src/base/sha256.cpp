@@ -17,4 +17,4 @@ std::string sha256_hex(std::string_view bytes) {
   return hex;
 }
 
-}  // namespace tik
+} // namespace tik

@@ -231,6 +231,7 @@ std::string hash_source_digests(std::vector<SourceDigest> digests) {
 
 std::string hash_source_files(std::vector<SourceFile> const& files) {
   std::vector<SourceDigest> digests;
+  digests.reserve(files.size());
   for (auto const& file : files) digests.push_back({file.name, file.content.size(), sha256_hex(file.content)});
   return hash_source_digests(std::move(digests));
 }

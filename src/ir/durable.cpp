@@ -62,6 +62,7 @@ Result<void> flush_to_disk(std::vector<std::filesystem::path> const& paths) {
 Result<void> publish(std::filesystem::path const& from, std::vector<std::string> const& names,
                      std::filesystem::path const& to) {
   std::vector<std::filesystem::path> files;
+  files.reserve(names.size());
   for (auto const& name : names) files.push_back(from / name);
   TIK_CHECK(flush_to_disk(files));
   std::error_code error;

@@ -1,5 +1,5 @@
-// libgit2 would log on to a git server with GSS-API, of which there is no static library. TIK's repositories are local folders: every
-// request for a log-on is refused, with the status of RFC 2744.
+// libgit2 would log on to a git server with GSS-API, of which there is no static library. TIK's repositories are local folders:
+// every request for a log-on is refused, with the status of RFC 2744.
 #include <cstdint>
 
 namespace {

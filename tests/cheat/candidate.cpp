@@ -72,16 +72,16 @@ std::vector<Edit> manifest_edits(std::vector<std::string> const& added, Ground c
 
 Ground cpu_ground(fs::path const& sources) {
   // Of two lists that end with check.cpp, the command's has another file of the root before it.
-  return {sources / "tests/cheat/candidates", sources / "operators/attention/cpu", {}, "cheat.cpp",
+  return {sources / "tests/cheat/candidates",
+          sources / "operators/attention/cpu",
+          {},
+          "cheat.cpp",
           "\"decode.cpp\", \"check.cpp\""};
 }
 
 Ground gpu_ground(fs::path const& sources) {
-  return {sources / "tests/cheat/gpu",
-          sources / "targets/attention-h200/root",
-          sources / "tests/cheat/gpu/spec.toml",
-          "cheat.cu",
-          "\"full.cu\", \"decode.cu\""};
+  return {sources / "tests/cheat/gpu", sources / "targets/attention-h200/root", sources / "tests/cheat/gpu/spec.toml",
+          "cheat.cu", "\"full.cu\", \"decode.cu\""};
 }
 
 Result<std::vector<std::string>> candidate_names(fs::path const& folder) {

@@ -21,4 +21,4 @@ cudaError_t launch_decode(tik_attention_args const& args);
 int64_t full_workspace_bytes(tik_attention_shape const& shape, tik_attention_limits const& limits);
 int64_t decode_workspace_bytes(tik_attention_shape const& shape, tik_attention_limits const& limits);
 
-}  // namespace tik::attention::sm90
+} // namespace tik::attention::sm90
