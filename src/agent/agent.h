@@ -22,6 +22,15 @@ struct View {
   ir::SourceRepository const& sources;
 };
 
+// The words of an action; diff, form, regions and ids are computed by the workflow from the edited folder.
+struct ActionDraft {
+  ir::OpportunityId opportunity;
+  std::vector<ir::ImplementationId> parents;
+  std::vector<std::string> workloads, variants;
+  std::string scope, expected_effect, contradiction;
+  std::vector<ir::NumericalRisk> risks;
+};
+
 // Where an agent edits. check_out may be called again to start over or with other parents; the last call counts.
 class Workspace {
  public:
@@ -33,15 +42,10 @@ class Workspace {
     std::vector<std::string> conflicts;
   };
   virtual Result<CheckedOut> check_out(std::vector<ir::ImplementationId> const& parents) = 0;
-};
-
-// The words of an action; diff, form, regions and ids are computed by the workflow from the edited folder.
-struct ActionDraft {
-  ir::OpportunityId opportunity;
-  std::vector<ir::ImplementationId> parents;
-  std::vector<std::string> workloads, variants;
-  std::string scope, expected_effect, contradiction;
-  std::vector<ir::NumericalRisk> risks;
+  // Builds what was checked out and edited as its audit would, and judges nothing: the stage "build" of a report.
+  virtual Result<evaluator::Stage> build() = 0;
+  // The sentence with which the workflow would refuse the draft, if it would; nothing is recorded.
+  virtual Result<void> check(ActionDraft const& draft) = 0;
 };
 
 struct DecisionDraft {

@@ -3,11 +3,11 @@
 
 #include "src/base/files.h"
 #include "src/cli/commands.h"
-#include "src/cli/ids.h"
 #include "src/cli/interrupt.h"
 #include "src/cli/progress.h"
 #include "src/cli/report_text.h"
 #include "src/cli/words.h"
+#include "src/ir/any_id.h"
 #include "src/report/format.h"
 
 namespace tik::cli {
@@ -29,7 +29,7 @@ Result<agent::ManagementDraft> draft_from_options(Decide const& options, search:
     return input_error("A decision needs --status, --interpretation and --reason, or all of them in a --file.");
   agent::DecisionDraft decision;
   TIK_TRY(decision.status, ir::branch_status_from(options.status));
-  TIK_TRY(decision.evidence, parse_ids<'U'>(options.evidence));
+  TIK_TRY(decision.evidence, ir::parse_ids<'U'>(options.evidence));
   decision.interpretation = options.interpretation;
   decision.reason = options.reason;
   if (!options.implementation.empty()) {
@@ -44,7 +44,7 @@ Result<agent::ManagementDraft> draft_from_options(Decide const& options, search:
 
 Result<int> execute(ActBegin const& options, Console const& console) {
   TIK_TRY(ir::OpportunityId const id, ir::parse_id<'O'>(options.opportunity));
-  TIK_TRY(std::vector<ir::ImplementationId> const parents, parse_ids<'I'>(options.parents));
+  TIK_TRY(std::vector<ir::ImplementationId> const parents, ir::parse_ids<'I'>(options.parents));
   TIK_TRY(search::Search const search, search::Search::open(options.search, search::Search::Mode::read));
   TIK_TRY(ir::Opportunity const opportunity, search.store().opportunity(id));
   TIK_CHECK(search::may_be_parents(search.state(), parents));

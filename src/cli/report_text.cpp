@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "src/report/flatten.h"
 #include "src/report/format.h"
 
 namespace tik::cli {
@@ -13,7 +14,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Rows = std::vector<std::vector<std::string>>;
 
-constexpr std::size_t log_lines = 20;
 constexpr std::size_t most_differences = 60;
 
 Paint paint_of(evaluator::Outcome outcome) {
@@ -26,45 +26,6 @@ Paint paint_of(evaluator::Outcome outcome) {
       return Paint::quiet;
   }
   return Paint::plain;
-}
-
-// The last lines of a log, because compilers and crashes say what matters last.
-std::string tail(std::string const& text) {
-  std::size_t start = text.size();
-  for (std::size_t line = 0; start > 0 && line <= log_lines; --start)
-    if (text[start - 1] == '\n' && ++line > log_lines) break;
-  std::string kept = text.substr(start);
-  while (!kept.empty() && (kept.back() == '\n' || kept.back() == ' ')) kept.pop_back();
-  return (start > 0 ? "...\n" : "") + kept;
-}
-
-std::string scalar(Json const& value) {
-  if (value.is_string()) return tail(value.get<std::string>());
-  if (value.is_number_float()) return fmt::format("{:g}", value.get<double>());
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-bool all_scalars(Json const& list) {
-  return std::all_of(list.begin(), list.end(), [](Json const& value) { return value.is_primitive(); });
-}
-
-void flatten_into(Json const& json, std::string const& path, std::vector<std::pair<std::string, std::string>>& pairs) {
-  if (json.is_object()) {
-    for (auto const& [key, value] : json.items()) flatten_into(value, path.empty() ? key : path + '.' + key, pairs);
-  } else if (json.is_array() && !all_scalars(json)) {
-    for (std::size_t i = 0; i < json.size(); ++i) {
-      // Elements that carry a name are told apart by it: positions change between two reports.
-      std::string element = std::to_string(i);
-      for (char const* const key : {"id", "name", "workload", "kernel", "symbol", "file"})
-        if (json[i].is_object() && json[i].contains(key) && json[i][key].is_string()) {
-          element = json[i][key].get<std::string>();
-          break;
-        }
-      flatten_into(json[i], fmt::format("{}[{}]", path, element), pairs);
-    }
-  } else {
-    pairs.emplace_back(path, scalar(json));
-  }
 }
 
 std::string indented(std::string const& text, std::string const& indent) {
@@ -85,7 +46,7 @@ std::string stages_text(evaluator::Report const& report, Console const& console)
     std::size_t const room = console.columns > indent + 30 ? console.columns - indent : 96;
     text += report::wrap(stage.message, room, indent) + '\n';
     if (stage.outcome != evaluator::Outcome::failed) continue;
-    for (auto const& [path, value] : flatten(stage.details)) {
+    for (auto const& [path, value] : report::flatten(stage.details)) {
       bool const lines = value.find('\n') != std::string::npos;
       text += lines ? fmt::format("      {}:\n{}\n", path, indented(value, "        "))
                     : fmt::format("      {}: {}\n", path, value);
@@ -116,7 +77,7 @@ std::string evidence_text(evaluator::Report const& report, Console const& consol
       continue;
     }
     text += fmt::format("  {} ({})\n", evidence.name, evidence.source);
-    std::vector<std::pair<std::string, std::string>> const pairs = flatten(evidence.data);
+    std::vector<std::pair<std::string, std::string>> const pairs = report::flatten(evidence.data);
     for (std::size_t i = 0; i < pairs.size() && i < 24; ++i)
       text += fmt::format("    {}: {}\n", pairs[i].first, report::one_line(pairs[i].second, 100));
     if (pairs.size() > 24) text += fmt::format("    and {} more; --json shows all\n", pairs.size() - 24);
@@ -125,12 +86,6 @@ std::string evidence_text(evaluator::Report const& report, Console const& consol
 }
 
 } // namespace
-
-std::vector<std::pair<std::string, std::string>> flatten(Json const& json) {
-  std::vector<std::pair<std::string, std::string>> pairs;
-  if (!json.empty() || json.is_primitive()) flatten_into(json, "", pairs);
-  return pairs;
-}
 
 std::string report_text(evaluator::Report const& report, Console const& console) {
   std::string text =
@@ -170,8 +125,8 @@ std::string comparison_text(std::string const& left_name, evaluator::Report cons
     for (evaluator::Evidence const& other : right.evidence) {
       if (mine.name != other.name) continue;
       std::map<std::string, std::string> values;
-      for (auto const& [path, value] : flatten(other.data)) values[path] = value;
-      for (auto const& [path, value] : flatten(mine.data)) {
+      for (auto const& [path, value] : report::flatten(other.data)) values[path] = value;
+      for (auto const& [path, value] : report::flatten(mine.data)) {
         auto const found = values.find(path);
         std::string const right_value = found == values.end() ? "-" : found->second;
         if (found != values.end()) values.erase(found);

@@ -15,7 +15,4 @@ std::string report_text(evaluator::Report const& report, Console const& console)
 std::string comparison_text(std::string const& left_name, evaluator::Report const& left, std::string const& right_name,
                             evaluator::Report const& right, Console const& console);
 
-// JSON as "path: value" pairs in order, one a scalar; long text is cut to its last lines.
-std::vector<std::pair<std::string, std::string>> flatten(nlohmann::ordered_json const& json);
-
 } // namespace tik::cli

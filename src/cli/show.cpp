@@ -1,14 +1,13 @@
 // `tik show`: one record with its links in both directions.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "src/cli/commands.h"
 #include "src/cli/diff_text.h"
-#include "src/cli/ids.h"
 #include "src/cli/report_text.h"
+#include "src/ir/any_id.h"
 #include "src/report/attempt.h"
 #include "src/report/format.h"
+#include "src/report/links.h"
 #include "src/search/search.h"
 
 namespace tik::cli {
@@ -16,26 +15,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A record ready to be shown: the body for programs, the text for people, the links for both.
+// A record ready to be shown: the body for programs, the text for people.
 struct Shown {
   std::string type;
   Json record;
-  std::vector<std::pair<std::string, std::vector<std::string>>> links;
   Json state = Json::object();
   std::string text;
 };
-
-template <class Range, class Get>
-std::vector<std::string> ids_of(Range const& range, Get get) {
-  std::vector<std::string> ids;
-  for (auto const& element : range) ids.push_back(to_string(get(element)));
-  return ids;
-}
-
-template <class Ids>
-std::vector<std::string> ids_of(Ids const& ids) {
-  return ids_of(ids, [](auto const& id) { return id; });
-}
 
 std::string line(std::string_view name, std::string_view value) {
   return value.empty() ? std::string() : fmt::format("{:<15} {}\n", name, report::wrap(value, 96, 16));
@@ -51,23 +37,8 @@ Result<Shown> show(search::Search const& search, ir::ImplementationId id, Consol
   ir::Store const& store = search.store();
   TIK_TRY(ir::Implementation const record, store.implementation(id));
   TIK_TRY(std::vector<report::Attempt> const attempts, report::describe_attempts(search.view(), {id}));
-  TIK_TRY(std::vector<ir::Audit> const audits, store.audits_of(id));
-  TIK_TRY(std::vector<ir::LineageDecision> const decisions, store.decisions_of(id));
-  TIK_TRY(std::vector<ir::Action> const children, store.children_of(id));
   report::Attempt const& attempt = attempts.front();
-  search::State const& state = search.state();
-  std::vector<ir::OpportunityId> opportunities;
-  for (auto const& [opportunity, known] : state.opportunities)
-    if (std::find(known.implementations.begin(), known.implementations.end(), id) != known.implementations.end())
-      opportunities.push_back(opportunity);
-
-  Shown shown{"implementation", ir::to_json(record), {}, report::to_json(attempt), {}};
-  shown.links = {{"parents", ids_of(record.parents)},
-                 {"action", attempt.action ? std::vector{to_string(*attempt.action)} : std::vector<std::string>{}},
-                 {"audits", ids_of(audits, [](auto const& audit) { return audit.id; })},
-                 {"decisions", ids_of(decisions, [](auto const& decision) { return decision.id; })},
-                 {"offspring", ids_of(children, [](auto const& action) { return action.result; })},
-                 {"opportunities", ids_of(opportunities)}};
+  Shown shown{"implementation", ir::to_json(record), report::to_json(attempt), {}};
   std::string const outcome = report::outcome_words(attempt) + (attempt.incumbent ? ", the incumbent" : "");
   shown.text += line("outcome", outcome) + line("found", attempt.failure);
   if (attempt.total_us)
@@ -90,18 +61,12 @@ Result<Shown> show(search::Search const& search, ir::ImplementationId id, Consol
 Result<Shown> show(search::Search const& search, ir::OpportunityId id, Console const&) {
   ir::Store const& store = search.store();
   TIK_TRY(ir::Opportunity const record, store.opportunity(id));
-  TIK_TRY(std::vector<ir::Action> const actions, store.actions_of(id));
   TIK_TRY(std::optional<ir::Withdrawal> const withdrawal, store.withdrawal(id));
   bool const pending = search.state().pending.contains(id);
 
-  Shown shown{"opportunity", ir::to_json(record), {}, Json::object(), {}};
+  Shown shown{"opportunity", ir::to_json(record), Json::object(), {}};
   shown.state["pending"] = pending;
   shown.state["withdrawn"] = withdrawal ? Json(withdrawal->reason) : Json(nullptr);
-  shown.links = {{"implementations", ids_of(record.implementations)},
-                 {"evidence", ids_of(record.evidence)},
-                 {"origin", record.origin ? std::vector{to_string(*record.origin)} : std::vector<std::string>{}},
-                 {"actions", ids_of(actions, [](auto const& action) { return action.id; })},
-                 {"offspring", ids_of(actions, [](auto const& action) { return action.result; })}};
   shown.text = line("kind", ir::to_string(record.kind)) + line("mechanism", record.mechanism) +
                line("workloads", report::join(record.workloads, ", ")) + line("entry points", names(record.entry_points)) +
                line("supported by", record.evidence_note) + line("created", record.created_at);
@@ -111,12 +76,7 @@ Result<Shown> show(search::Search const& search, ir::OpportunityId id, Console c
 
 Result<Shown> show(search::Search const& search, ir::ActionId id, Console const& console) {
   TIK_TRY(ir::Action const record, search.store().action(id));
-  TIK_TRY(std::vector<ir::Audit> const audits, search.store().audits_of(record.result));
-  Shown shown{"action", ir::to_json(record), {}, Json::object(), {}};
-  shown.links = {{"opportunity", {to_string(record.opportunity)}},
-                 {"parents", ids_of(record.parents)},
-                 {"result", {to_string(record.result)}},
-                 {"audits", ids_of(audits, [](auto const& audit) { return audit.id; })}};
+  Shown shown{"action", ir::to_json(record), Json::object(), {}};
   shown.text = line("form", ir::to_string(record.form)) + line("scope", record.scope) +
                line("expected", record.expected_effect) + line("contradicted by", record.contradiction) +
                line("workloads", report::join(record.workloads, ", ")) + line("variants", report::join(record.variants, ", ")) +
@@ -130,13 +90,10 @@ Result<Shown> show(search::Search const& search, ir::ActionId id, Console const&
 
 Result<Shown> show(search::Search const& search, ir::AuditId id, Console const& console) {
   TIK_TRY(ir::Audit const record, search.store().audit(id));
-  TIK_TRY(std::vector<ir::LineageDecision> const decisions, search.store().decisions_on(id));
-  Shown shown{"audit", ir::to_json(record), {}, Json::object(), {}};
+  Shown shown{"audit", ir::to_json(record), Json::object(), {}};
   std::optional<double> const total = record.report.total_us(search.specification());
   shown.state["verified"] = record.report.verified();
   shown.state["total_us"] = total ? Json(*total) : Json(nullptr);
-  shown.links = {{"implementation", {to_string(record.implementation)}},
-                 {"decisions", ids_of(decisions, [](auto const& decision) { return decision.id; })}};
   if (total) shown.text += line("T", report::latency(*total));
   shown.text += report_text(record.report, console);
   return shown;
@@ -144,11 +101,7 @@ Result<Shown> show(search::Search const& search, ir::AuditId id, Console const& 
 
 Result<Shown> show(search::Search const& search, ir::LineageId id, Console const&) {
   TIK_TRY(ir::LineageDecision const record, search.store().lineage_decision(id));
-  Shown shown{"lineage decision", ir::to_json(record), {}, Json::object(), {}};
-  shown.links = {{"implementation", {to_string(record.implementation)}},
-                 {"audit", {to_string(record.audit)}},
-                 {"evidence", ids_of(record.evidence)},
-                 {"follow-ups", ids_of(record.follow_ups)}};
+  Shown shown{"lineage decision", ir::to_json(record), Json::object(), {}};
   shown.text = line("status", ir::to_string(record.status)) + line("interpretation", record.interpretation) +
                line("reason", record.reason) + line("agent", record.agent) + line("created", record.created_at);
   return shown;
@@ -157,22 +110,23 @@ Result<Shown> show(search::Search const& search, ir::LineageId id, Console const
 } // namespace
 
 Result<int> execute(Show const& options, Console const& console) {
-  TIK_TRY(AnyId const any, parse_any_id(options.id));
+  TIK_TRY(ir::AnyId const any, ir::parse_any_id(options.id));
   TIK_TRY(search::Search const search, search::Search::open(options.search, search::Search::Mode::read));
   TIK_TRY(Shown const shown, std::visit([&](auto id) { return show(search, id, console); }, any));
+  TIK_TRY(report::Links const links, report::links_of(search.view(), any));
   if (options.json) {
     Json json;
     json["schema"] = 1;
     json["type"] = shown.type;
     json["id"] = options.id;
     json["record"] = shown.record;
-    for (auto const& [name, ids] : shown.links) json["links"][name] = ids;
+    for (auto const& [name, ids] : links) json["links"][name] = ids;
     json["state"] = shown.state;
     print_json(json);
     return 0;
   }
   std::string text = console.paint(fmt::format("{} {}", shown.type, options.id), Paint::bold) + '\n';
-  for (auto const& [name, ids] : shown.links)
+  for (auto const& [name, ids] : links)
     if (!ids.empty()) text += line(name, report::join(ids, " "));
   print(text + shown.text);
   return 0;

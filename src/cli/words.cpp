@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "src/cli/ids.h"
+#include "src/ir/any_id.h"
 #include "src/report/format.h"
 #include "src/spec/table_reader.h"
 
@@ -12,19 +12,6 @@ namespace tik::cli {
 namespace {
 
 constexpr std::size_t longest_words = 8000, longest_name = 200, most_items = 100, most_records = 100;
-
-Result<ir::Opportunity::Kind> kind_from(std::string const& text) {
-  using Kind = ir::Opportunity::Kind;
-  for (Kind const kind : {Kind::change, Kind::merge, Kind::reactivate})
-    if (ir::to_string(kind) == text) return kind;
-  return input_error(fmt::format("kind: '{}' is none; an opportunity is a change, a merge or a reactivate.", text));
-}
-
-Result<spec::EntryPoint> entry_point_from(std::string const& text) {
-  for (spec::EntryPoint const entry_point : {spec::EntryPoint::full, spec::EntryPoint::decode})
-    if (spec::to_string(entry_point) == text) return entry_point;
-  return input_error(fmt::format("entry point: '{}' is none; the entry points are full and decode.", text));
-}
 
 // A value of a key that is wrong in itself is reported at the key's line; the fallback lets the reader go on.
 template <class T>
@@ -41,13 +28,14 @@ ir::Id<L> read_id(spec::TableReader& reader, std::string_view key) {
 
 template <char L>
 std::vector<ir::Id<L>> read_ids(spec::TableReader& reader, std::string_view key, bool may_be_empty) {
-  return checked<std::vector<ir::Id<L>>>(reader, key, parse_ids<L>(reader.texts(key, longest_name, most_items, may_be_empty)));
+  return checked<std::vector<ir::Id<L>>>(reader, key,
+                                         ir::parse_ids<L>(reader.texts(key, longest_name, most_items, may_be_empty)));
 }
 
 ir::Opportunity read_follow_up(spec::TomlNode const& node, std::string const& name, spec::Diagnosis& diagnosis) {
   spec::TableReader reader(
       node, name, {"kind", "mechanism", "note", "workloads", "entry_points", "evidence", "implementations"}, diagnosis);
-  OpportunityWords words;
+  agent::OpportunityWords words;
   words.kind = reader.text("kind", longest_name, "change");
   words.mechanism = reader.text("mechanism", longest_words);
   words.note = reader.text("note", longest_words, "");
@@ -56,7 +44,7 @@ ir::Opportunity read_follow_up(spec::TomlNode const& node, std::string const& na
   words.evidence = reader.texts("evidence", longest_name, most_items);
   words.implementations = reader.texts("implementations", longest_name, most_items);
   if (diagnosis.failed()) return {};
-  return checked(reader, "mechanism", make_opportunity(words));
+  return checked(reader, "mechanism", agent::make_opportunity(words));
 }
 
 agent::DecisionDraft read_decision(spec::TomlNode const& node, std::string const& name, spec::Diagnosis& diagnosis) {
@@ -76,21 +64,6 @@ agent::DecisionDraft read_decision(spec::TomlNode const& node, std::string const
 }
 
 } // namespace
-
-Result<ir::Opportunity> make_opportunity(OpportunityWords const& words) {
-  ir::Opportunity opportunity;
-  TIK_TRY(opportunity.kind, kind_from(words.kind));
-  opportunity.mechanism = words.mechanism;
-  opportunity.workloads = words.workloads;
-  for (std::string const& text : words.entry_points) {
-    TIK_TRY(spec::EntryPoint const entry_point, entry_point_from(text));
-    opportunity.entry_points.push_back(entry_point);
-  }
-  TIK_TRY(opportunity.evidence, parse_ids<'U'>(words.evidence));
-  TIK_TRY(opportunity.implementations, parse_ids<'I'>(words.implementations));
-  opportunity.evidence_note = words.note;
-  return opportunity;
-}
 
 std::string action_template(ir::Opportunity const& opportunity, std::vector<ir::ImplementationId> const& parents,
                             spec::Specification const& specification) {

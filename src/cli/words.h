@@ -7,17 +7,9 @@
 #include <vector>
 
 #include "src/agent/agent.h"
+#include "src/agent/opportunity_words.h"
 
 namespace tik::cli {
-
-// An opportunity as it is written: ids and names as text.
-struct OpportunityWords {
-  std::string kind, mechanism, note;
-  std::vector<std::string> workloads, entry_points, evidence, implementations;
-};
-
-// The record without what the store assigns. The error names the word that is wrong.
-Result<ir::Opportunity> make_opportunity(OpportunityWords const& words);
 
 // The text of a fresh action file for an opportunity and its parents, with every key explained.
 std::string action_template(ir::Opportunity const& opportunity, std::vector<ir::ImplementationId> const& parents,

@@ -87,6 +87,13 @@ class Evaluation {
     return std::move(report_);
   }
 
+  Result<Stage> only_build() {
+    TIK_CHECK(stage("build", [&] { return build_candidate(); }));
+    Stage built = std::move(report_.stages.front());
+    if (candidate_ && candidate_->built.remarks.available) built.details["remarks"] = candidate_->built.remarks.data;
+    return built;
+  }
+
  private:
   template <class Run>
   Result<void> stage(std::string const& name, Run run) {
@@ -215,9 +222,9 @@ class Evaluation {
   Evidence counters_, dispatch_;
 };
 
-} // namespace
-
-Result<Report> evaluate(Request const& request) {
+// Runs `part` of an evaluation in a scratch folder of its own.
+template <class T>
+Result<T> in_scratch(Request const& request, Result<T> (Evaluation::*part)()) {
   TIK_CHECK(check_request(request));
   TIK_TRY(ScratchFolder const scratch, ScratchFolder::make(request.scratch, "evaluation"));
   std::optional<GpuMonitor> monitor;
@@ -225,10 +232,16 @@ Result<Report> evaluate(Request const& request) {
     if (Result<GpuMonitor> opened = GpuMonitor::open()) monitor = std::move(*opened);
   }
   GpuMonitor const* const watching = monitor ? &*monitor : nullptr;
-  if (request.protections != nullptr) return Evaluation(request, scratch.path(), *request.protections, watching).run();
+  if (request.protections != nullptr) return (Evaluation(request, scratch.path(), *request.protections, watching).*part)();
   TIK_TRY(Protections const protections, protections_for(request.specification, scratch.path()));
-  return Evaluation(request, scratch.path(), protections, watching).run();
+  return (Evaluation(request, scratch.path(), protections, watching).*part)();
 }
+
+} // namespace
+
+Result<Report> evaluate(Request const& request) { return in_scratch(request, &Evaluation::run); }
+
+Result<Stage> try_build(Request const& request) { return in_scratch(request, &Evaluation::only_build); }
 
 Result<Protections> protections_for(spec::Specification const& specification, fs::path const& scratch) {
   TIK_TRY(Protections protections, probe_protections(scratch));

@@ -35,6 +35,10 @@ Result<Protections> protections_for(spec::Specification const& specification, st
 // or the request was wrong, or it was cancelled; nothing may be recorded then.
 Result<Report> evaluate(Request const& request);
 
+// Builds the source as evaluate() would, contained and limited like it, and judges nothing: the stage "build" of a report, with
+// what the compiler said about its loops in details["remarks"]. An Error as for evaluate().
+Result<Stage> try_build(Request const& request);
+
 // Entry of the untrusted child: `tik` re-executes itself with this. Returns the process exit code.
 int worker_main(int argc, char** argv);
 

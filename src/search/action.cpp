@@ -45,10 +45,17 @@ Result<agent::Workspace::CheckedOut> Search::check_out(std::vector<ir::Implement
   return agent::Workspace::CheckedOut{folder, std::move(outcome.conflicts)};
 }
 
+// An action against which no rule speaks, and the implementation that it makes, with its commit.
+struct Search::Prepared {
+  ir::ImplementationId id;
+  ir::Action action;
+  ir::Implementation implementation;
+  std::vector<SourceFile> files; // of that commit
+};
+
 // The folder is read once, since its owner may go on editing: everything is derived from the files that are committed.
-Result<std::pair<ir::Action, ir::Implementation>> Search::record_action(agent::ActionDraft const& draft,
-                                                                        std::filesystem::path const& folder,
-                                                                        std::string const& agent_name) {
+Result<Search::Prepared> Search::prepare_action(agent::ActionDraft const& draft, std::filesystem::path const& folder,
+                                                std::string const& agent_name) {
   Impl& search = *impl_;
   TIK_CHECK(search.writable());
   TIK_CHECK(nothing_half_done(search.state));
@@ -59,7 +66,7 @@ Result<std::pair<ir::Action, ir::Implementation>> Search::record_action(agent::A
   if (draft.parents.size() == 2) {
     TIK_TRY(commits.emplace_back(), search.commit_of(draft.parents[1]));
   }
-  TIK_TRY(std::vector<SourceFile> const files, read_source_folder(folder));
+  TIK_TRY(std::vector<SourceFile> files, read_source_folder(folder));
   std::string const source_sha256 = hash_source_files(files);
   TIK_CHECK(is_new(search.store, source_sha256, draft.parents));
   ir::ImplementationId const id{search.state.implementations.rbegin()->first.number + 1};
@@ -89,13 +96,31 @@ Result<std::pair<ir::Action, ir::Implementation>> Search::record_action(agent::A
   action.contradiction = draft.contradiction;
   action.agent = agent_name;
   implementation.manifest = std::move(manifest);
-  search.candidate.reset();
-  TIK_CHECK(write_source_folder(search.candidate_folder(), files, OldContent::replace));
-  TIK_CHECK(search.sources.keep(to_string(id), commit));
-  TIK_TRY(auto recorded, search.store.append(std::move(action), std::move(implementation)));
-  TIK_CHECK(refresh(search.state, search.store));
-  search.candidate = id;
+  return Prepared{id, std::move(action), std::move(implementation), std::move(files)};
+}
+
+Result<std::pair<ir::Action, ir::Implementation>> Search::record_action(agent::ActionDraft const& draft,
+                                                                        std::filesystem::path const& folder,
+                                                                        std::string const& agent_name) {
+  TIK_TRY(Prepared prepared, prepare_action(draft, folder, agent_name));
+  impl_->candidate.reset();
+  TIK_CHECK(write_source_folder(impl_->candidate_folder(), prepared.files, OldContent::replace));
+  TIK_CHECK(impl_->sources.keep(to_string(prepared.id), prepared.implementation.commit));
+  TIK_TRY(auto recorded, impl_->store.append(std::move(prepared.action), std::move(prepared.implementation)));
+  TIK_CHECK(refresh(impl_->state, impl_->store));
+  impl_->candidate = prepared.id;
   return recorded;
+}
+
+Result<void> Search::check_action(agent::ActionDraft const& draft, std::filesystem::path const& folder) {
+  TIK_CHECK(prepare_action(draft, folder, "a draft"));
+  return {};
+}
+
+Result<evaluator::Stage> Search::try_build(std::filesystem::path const& folder, std::atomic<bool> const* cancel) {
+  TIK_CHECK(impl_->writable());
+  TIK_TRY(evaluator::Request const request, impl_->request_for(folder, cancel));
+  return evaluator::try_build(request);
 }
 
 } // namespace tik::search

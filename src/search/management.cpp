@@ -7,8 +7,6 @@
 #include "src/search/impl.h"
 
 namespace tik::search {
-namespace {
-
 Result<void> may_withdraw(State const& state, ir::Withdrawal const& withdrawal) {
   if (withdrawal.reason.find_first_not_of(" \t\r\n") == std::string::npos)
     return input_error(fmt::format("The withdrawal of {} has no reason.", to_string(withdrawal.opportunity)));
@@ -18,8 +16,8 @@ Result<void> may_withdraw(State const& state, ir::Withdrawal const& withdrawal) 
 }
 
 // All rules on all drafts, against the state before any of them, so that nothing is written when one is refused.
-Result<void> may_manage(Search const& search, ir::AuditId audit, agent::ManagementDraft const& draft) {
-  State const& state = search.state();
+Result<void> may_manage(State const& state, spec::Specification const& specification, ir::AuditId audit,
+                        agent::ManagementDraft const& draft) {
   if (draft.decisions.empty())
     return input_error(fmt::format("{} needs a decision about the branch of its implementation.", to_string(audit)));
   TIK_CHECK(leads(state, audit, draft.decisions.front()));
@@ -29,8 +27,7 @@ Result<void> may_manage(Search const& search, ir::AuditId audit, agent::Manageme
       return input_error(fmt::format("Two decisions on {} are about {}: one is enough.", to_string(audit),
                                      to_string(decision.implementation)));
     TIK_CHECK(may_decide(state, audit, decision));
-    for (ir::Opportunity const& opportunity : decision.follow_ups)
-      TIK_CHECK(may_propose(state, search.specification(), opportunity));
+    for (ir::Opportunity const& opportunity : decision.follow_ups) TIK_CHECK(may_propose(state, specification, opportunity));
   }
   std::set<ir::OpportunityId> withdrawn;
   for (ir::Withdrawal const& withdrawal : draft.withdrawals) {
@@ -41,12 +38,10 @@ Result<void> may_manage(Search const& search, ir::AuditId audit, agent::Manageme
   return {};
 }
 
-} // namespace
-
 Result<std::vector<ir::LineageDecision>> Search::record_management(agent::ManagementDraft const& draft, ir::AuditId audit,
                                                                    std::string const& agent_name) {
   TIK_CHECK(impl_->writable());
-  TIK_CHECK(may_manage(*this, audit, draft));
+  TIK_CHECK(may_manage(impl_->state, impl_->specification, audit, draft));
   std::vector<std::pair<ir::LineageDecision, std::vector<ir::Opportunity>>> decisions;
   for (agent::DecisionDraft const& entry : draft.decisions) {
     ir::LineageDecision decision;
@@ -76,6 +71,13 @@ Result<ir::Withdrawal> Search::withdraw(ir::Withdrawal withdrawal) {
   TIK_CHECK(impl_->writable());
   TIK_CHECK(may_withdraw(impl_->state, withdrawal));
   TIK_TRY(ir::Withdrawal recorded, impl_->store.append(std::move(withdrawal)));
+  TIK_CHECK(refresh(impl_->state, impl_->store));
+  return recorded;
+}
+
+Result<ir::ModelUsage> Search::record_usage(ir::ModelUsage usage) {
+  TIK_CHECK(impl_->writable());
+  TIK_TRY(ir::ModelUsage recorded, impl_->store.append(std::move(usage)));
   TIK_CHECK(refresh(impl_->state, impl_->store));
   return recorded;
 }

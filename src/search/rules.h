@@ -31,6 +31,11 @@ Result<void> may_abandon(State const& state, ir::ImplementationId branch, std::s
 // An opportunity names a mechanism, verified implementations, existing audits, and existing workloads or entry points; a merge
 // names two implementations, a reactivation an archived one.
 Result<void> may_propose(State const& state, spec::Specification const& specification, ir::Opportunity const& opportunity);
+// The opportunity is pending and the withdrawal has a reason.
+Result<void> may_withdraw(State const& state, ir::Withdrawal const& withdrawal);
+// All rules on all decisions, follow-ups and withdrawals of one management, against the state before any of them.
+Result<void> may_manage(State const& state, spec::Specification const& specification, ir::AuditId audit,
+                        agent::ManagementDraft const& draft);
 // The form of an action, from the files it changed and their roles in the parent's and the offspring's manifests. The manifest
 // itself and files without a role count as shared.
 ir::ActionForm action_form(ir::Difference const& difference, spec::Manifest const& before, spec::Manifest const& after);

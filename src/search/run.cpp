@@ -20,7 +20,8 @@ class Stopwatch {
 // The agent's folder under DIR/work. The time for checking out is the workflow's, not the agent's.
 class WorkFolder : public agent::Workspace {
  public:
-  WorkFolder(Search const& search, std::filesystem::path folder) : search_(search), folder_(std::move(folder)) {}
+  WorkFolder(Search& search, std::filesystem::path folder, std::atomic<bool> const& cancel)
+      : search_(search), folder_(std::move(folder)), cancel_(cancel) {}
 
   Result<CheckedOut> check_out(std::vector<ir::ImplementationId> const& parents) override {
     Stopwatch const watch;
@@ -30,15 +31,29 @@ class WorkFolder : public agent::Workspace {
     return checked_out;
   }
 
+  Result<evaluator::Stage> build() override {
+    Stopwatch const watch;
+    Result<evaluator::Stage> stage = search_.try_build(folder_, &cancel_);
+    build_seconds_ += watch.seconds();
+    return stage;
+  }
+
+  Result<void> check(agent::ActionDraft const& draft) override {
+    if (draft.parents != parents_) return input_error("The parents that it names are not those that it checked out last.");
+    return search_.check_action(draft, folder_);
+  }
+
   std::filesystem::path const& folder() const { return folder_; }
   std::vector<ir::ImplementationId> const& parents() const { return parents_; }
   double checkout_seconds() const { return checkout_seconds_; }
+  double build_seconds() const { return build_seconds_; }
 
  private:
-  Search const& search_;
+  Search& search_;
   std::filesystem::path folder_;
+  std::atomic<bool> const& cancel_;
   std::vector<ir::ImplementationId> parents_;
-  double checkout_seconds_ = 0;
+  double checkout_seconds_ = 0, build_seconds_ = 0;
 };
 
 tl::unexpected<Error> blame(Error error, agent::Agent const& agent) {
@@ -48,11 +63,12 @@ tl::unexpected<Error> blame(Error error, agent::Agent const& agent) {
 
 } // namespace
 
-Result<bool> Search::take_action(agent::Agent& agent, Observer& observer, StepTimes& times) {
-  WorkFolder workspace(*this, impl_->layout.work() / "action");
+Result<bool> Search::take_action(agent::Agent& agent, Observer& observer, StepTimes& times, std::atomic<bool> const& cancel) {
+  WorkFolder workspace(*this, impl_->layout.work() / "action", cancel);
   Stopwatch const watch;
   TIK_TRY(std::optional<agent::ActionDraft> const draft, agent.act(view(), workspace));
-  times.agent_seconds += watch.seconds() - workspace.checkout_seconds();
+  times.agent_seconds += watch.seconds() - workspace.checkout_seconds() - workspace.build_seconds();
+  times.build_and_run_seconds += workspace.build_seconds();
   if (!draft) return false;
   if (draft->parents != workspace.parents())
     return blame({ErrorKind::input, "the parents that it names are not those that it checked out last."}, agent);
@@ -94,7 +110,7 @@ Result<StopReason> Search::run(agent::Agent& agent, Observer& observer, std::ato
     } else if (search.state.awaiting_decision) {
       TIK_CHECK(manage_lineage(agent, observer, times));
       if (!step) continue;
-      times.build_and_run_seconds = search.evaluated_seconds - evaluated_before;
+      times.build_and_run_seconds += search.evaluated_seconds - evaluated_before;
       times.total_seconds = step->seconds();
       search.step_times.push_back(times);
       step.reset();
@@ -104,7 +120,7 @@ Result<StopReason> Search::run(agent::Agent& agent, Observer& observer, std::ato
       times = {};
       step.emplace();
       evaluated_before = search.evaluated_seconds;
-      TIK_TRY(bool const acted, take_action(agent, observer, times));
+      TIK_TRY(bool const acted, take_action(agent, observer, times, cancel));
       if (!acted) return StopReason::no_opportunity;
     }
   }

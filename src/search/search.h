@@ -71,6 +71,11 @@ class Search {
   Result<std::pair<ir::Action, ir::Implementation>> record_action(agent::ActionDraft const& draft,
                                                                   std::filesystem::path const& folder,
                                                                   std::string const& agent_name);
+  // What record_action would refuse, with its sentence; records nothing.
+  Result<void> check_action(agent::ActionDraft const& draft, std::filesystem::path const& folder);
+  // Builds an edited folder as its audit would, contained and limited like it, and judges nothing: the stage "build" of a
+  // report.
+  Result<evaluator::Stage> try_build(std::filesystem::path const& folder, std::atomic<bool> const* cancel);
   // Evaluates a recorded implementation that has no audit yet and records the report. An error of the machine records nothing.
   Result<ir::Audit> audit(ir::ImplementationId implementation, Observer* observer, std::atomic<bool> const* cancel);
   // Records decisions, follow-ups and withdrawals in one transaction, after every rule on every one of them holds.
@@ -80,12 +85,18 @@ class Search {
   Result<ir::Opportunity> propose(ir::Opportunity opportunity);
   Result<ir::Withdrawal> withdraw(ir::Withdrawal withdrawal);
 
+  // The tokens of one attempt to call a model.
+  Result<ir::ModelUsage> record_usage(ir::ModelUsage usage);
+
   std::vector<StepTimes> const& step_times() const; // of the steps of this process
 
  private:
   struct Impl;
   friend struct Impl;
-  Result<bool> take_action(agent::Agent& agent, Observer& observer, StepTimes& times);
+  struct Prepared;
+  Result<Prepared> prepare_action(agent::ActionDraft const& draft, std::filesystem::path const& folder,
+                                  std::string const& agent_name);
+  Result<bool> take_action(agent::Agent& agent, Observer& observer, StepTimes& times, std::atomic<bool> const& cancel);
   Result<void> manage_lineage(agent::Agent& agent, Observer& observer, StepTimes& times);
   explicit Search(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;

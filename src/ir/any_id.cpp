@@ -1,13 +1,13 @@
-#include "src/cli/ids.h"
+#include "src/ir/any_id.h"
 
 #include <fmt/format.h>
 
-namespace tik::cli {
+namespace tik::ir {
 namespace {
 
 template <char L>
 Result<AnyId> parse_as(std::string const& text) {
-  TIK_TRY(ir::Id<L> const id, ir::parse_id<L>(text));
+  TIK_TRY(Id<L> const id, parse_id<L>(text));
   return AnyId(id);
 }
 
@@ -32,4 +32,4 @@ Result<AnyId> parse_any_id(std::string const& text) {
                   text.empty() ? "''" : text));
 }
 
-} // namespace tik::cli
+} // namespace tik::ir
