@@ -30,6 +30,7 @@ demo: setup
 	@script/demo.sh $(BUILD)/bin/tik
 
 test: build
+	@script/setup-python
 	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS) $(CTEST_FLAGS)
 
 test-asan:

@@ -40,8 +40,9 @@ Result<int> execute(OpportunityList const& options, Console const& console) {
 }
 
 Result<int> execute(OpportunityAdd const& options, Console const&) {
-  TIK_TRY(ir::Opportunity opportunity, agent::make_opportunity({options.kind, options.mechanism, options.note, options.workloads,
-                                                         options.entry_points, options.evidence, options.implementations}));
+  TIK_TRY(ir::Opportunity opportunity,
+          agent::make_opportunity({options.kind, options.mechanism, options.note, options.workloads, options.entry_points,
+                                   options.evidence, options.implementations}));
   TIK_TRY(search::Search search, search::Search::open(options.search, search::Search::Mode::write));
   TIK_TRY(ir::Opportunity const recorded, search.propose(std::move(opportunity)));
   if (options.json)

@@ -85,6 +85,11 @@ struct Decide : OnSearch {
   std::vector<std::string> evidence;
   bool json = false;
 };
+struct Mcp : OnSearch {
+  std::string agent = "mcp";
+  std::vector<std::string> without; // parts withheld from the agent
+  bool read_only = false, describe = false;
+};
 struct Verify : OnSearch {
   bool json = false;
 };
@@ -103,6 +108,6 @@ struct Completion {
 
 using Command =
     std::variant<New, Run, Status, Log, Show, Diff, Best, Evaluate, Report, OpportunityList, OpportunityAdd,
-                 OpportunityWithdraw, ActBegin, ActSubmit, Audit, Decide, Verify, Doctor, Export, Import, Completion>;
+                 OpportunityWithdraw, ActBegin, ActSubmit, Audit, Decide, Mcp, Verify, Doctor, Export, Import, Completion>;
 
 } // namespace tik::cli

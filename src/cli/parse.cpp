@@ -180,7 +180,18 @@ void add_step_commands(CLI::App& app, Fill& result) {
       });
 }
 
+constexpr char without_help[] =
+    "Withhold a part from the agent: history, numerics, evidence, opportunities or lineage; may be repeated. Checks stay";
+
 void add_other_commands(CLI::App& app, Fill& result) {
+  command<Mcp>(
+      app, result, "mcp", "Serve the search to a coding agent: the Model Context Protocol on standard input and output",
+      "  tik mcp search\n  tik mcp search --read-only\n  tik mcp --describe", [](CLI::App& sub, Mcp& value) {
+        sub.add_option("--agent", value.agent, "What the records call the agent")->type_name("NAME")->capture_default_str();
+        sub.add_option("--without", value.without, without_help)->type_name("PART")->expected(1)->allow_extra_args(false);
+        sub.add_flag("--read-only", value.read_only, "Offer only what reads; another process may run the search meanwhile");
+        sub.add_flag("--describe", value.describe, "Print the tools with their arguments, and serve nothing");
+      });
   command<Evaluate>(
       app, result, "evaluate",
       "Evaluate one source folder under a specification, without a search; exit code 1 when not verified",

@@ -20,6 +20,7 @@ std::vector<std::vector<std::string>> all_commands() {
           {"evaluate"},
           {"audit"},
           {"decide"},
+          {"mcp"},
           {"verify"},
           {"doctor"},
           {"export"},

@@ -1,0 +1,87 @@
+#include "src/agent/toolbox.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+namespace tik::agent {
+namespace {
+
+// The start of the character at or before `at`, so that no answer ends inside of one.
+std::size_t character_start(std::string const& text, std::size_t at) {
+  if (at >= text.size()) return text.size();
+  while (at > 0 && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80) --at;
+  return at;
+}
+
+// The part that was asked for, with how to ask for the rest. Parts prefer to end at a line's end.
+Answer part_of(std::string const& text, std::size_t offset, std::size_t most) {
+  offset = character_start(text, offset);
+  std::size_t end = character_start(text, offset + std::min(most, text.size()));
+  if (end < text.size())
+    if (std::size_t const line = text.rfind('\n', end); line != std::string::npos && line > offset + most / 2) end = line + 1;
+  Answer answer{text.substr(offset, end - offset), false, text.size()};
+  if (offset == 0 && end == text.size()) return answer;
+  answer.text += fmt::format("\n[bytes {} to {} of {}{}]", offset, end, text.size(),
+                             end < text.size() ? fmt::format("; for the rest ask again with offset = {}", end) : "");
+  return answer;
+}
+
+} // namespace
+
+std::string pretty(Json const& json) { return json.dump(1, ' ', false, Json::error_handler_t::replace); }
+
+std::string next_step(search::State const& state, bool drafting) {
+  if (state.awaiting_audit) return fmt::format("{} awaits its audit.", to_string(*state.awaiting_audit));
+  if (state.awaiting_decision)
+    return fmt::format("{}, the audit of {}, awaits your decision.", to_string(*state.awaiting_decision),
+                       to_string(state.audits.at(*state.awaiting_decision)));
+  if (drafting) return "An action is begun: edit, build and submit it.";
+  return "An action may begin.";
+}
+
+Toolbox::Toolbox(Desk& desk, Withheld withheld, Offer offer)
+    : desk_(desk), withheld_(withheld), tools_(tool_table(withheld, offer)) {}
+
+Toolbox::Handler Toolbox::handler_of(std::string_view name) {
+  static constexpr std::pair<std::string_view, Handler> handlers[] = {
+      {"state", &Toolbox::state},
+      {"list_records", &Toolbox::list_records},
+      {"read_record", &Toolbox::read_record},
+      {"read_source", &Toolbox::read_source},
+      {"diff", &Toolbox::diff},
+      {"evidence", &Toolbox::evidence},
+      {"begin_action", &Toolbox::begin_action},
+      {"edit", &Toolbox::edit},
+      {"build", &Toolbox::build},
+      {"submit", &Toolbox::submit},
+      {"audit", &Toolbox::audit},
+      {"decide", &Toolbox::decide},
+      {"propose", &Toolbox::propose},
+      {"withdraw", &Toolbox::withdraw},
+  };
+  auto const* const found =
+      std::find_if(std::begin(handlers), std::end(handlers), [&](auto const& entry) { return entry.first == name; });
+  return found == std::end(handlers) ? nullptr : found->second;
+}
+
+Result<Answer> Toolbox::call(std::string const& name, Json const& arguments) {
+  auto const refuse = [](std::string sentence) { return Answer{std::move(sentence), true, 0}; };
+  auto const tool = std::find_if(tools_.begin(), tools_.end(), [&](Tool const& known) { return known.name == name; });
+  Handler const handler = handler_of(name);
+  if (tool == tools_.end() || !handler) {
+    std::string known;
+    for (Tool const& entry : tools_) known += (known.empty() ? "" : ", ") + entry.name;
+    return refuse(fmt::format("'{}' is no tool here; there are {}.", name.substr(0, 60), known));
+  }
+  if (auto const checked = check(*tool, arguments); !checked) return refuse(checked.error().message);
+  Arguments const given(arguments);
+  Result<std::string> const text = (this->*handler)(given);
+  if (!text && text.error().kind == ErrorKind::input) return refuse(text.error().message);
+  if (!text) return tl::unexpected(text.error());
+  return part_of(*text, static_cast<std::size_t>(given.integer("offset", 0)),
+                 static_cast<std::size_t>(given.integer("max_bytes", default_answer_bytes)));
+}
+
+} // namespace tik::agent

@@ -1,0 +1,99 @@
+// The tool surface: what an agent may see and do, whoever it is. The rules are those of src/search; what is here is form.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "src/agent/tool.h"
+#include "src/agent/withheld.h"
+
+namespace tik::agent {
+
+// An audit that runs, or what it came to.
+struct AuditProgress {
+  ir::ImplementationId implementation;
+  std::optional<ir::AuditId> done; // recorded
+  std::string stage;               // in progress
+  double fraction = 0, seconds = 0;
+};
+
+// What the tools act on: a search that this process holds, or one step of a run. Each call either records (or keeps, for a
+// step) completely or returns the sentence of the rule that it breaks.
+class Desk {
+ public:
+  virtual ~Desk() = default;
+  virtual View view() const = 0;
+  virtual Result<Workspace::CheckedOut> check_out(std::vector<ir::ImplementationId> const& parents) = 0;
+  virtual Result<evaluator::Stage> build() = 0;
+  // The answers are what is shown to the agent.
+  virtual Result<Json> submit(ActionDraft const& draft) = 0;
+  virtual Result<Json> decide(ir::AuditId audit, ManagementDraft const& draft) = 0;
+  virtual Result<Json> propose(ir::Opportunity const& opportunity) = 0;
+  virtual Result<Json> withdraw(ir::Withdrawal const& withdrawal) = 0;
+  // Starts the audit of what awaits it, or waits up to `seconds` for the one that runs.
+  virtual Result<AuditProgress> audit(double seconds) = 0;
+};
+
+// Which of the tools are offered: those that read always, the others by the part of the workflow.
+enum class Offer { everything, act, manage };
+std::vector<Tool> tool_table(Withheld const& withheld, Offer offer);
+
+// Part of an answer: characters [offset, offset + text.size()) of `total`.
+struct Answer {
+  std::string text;
+  bool refused = false; // the text is the sentence that says why
+  std::size_t total = 0;
+};
+
+inline constexpr std::size_t default_answer_bytes = 12000, largest_answer_bytes = 100000;
+
+class Toolbox {
+ public:
+  Toolbox(Desk& desk, Withheld withheld, Offer offer);
+
+  std::vector<Tool> const& tools() const { return tools_; }
+  // What is wrong with the call is a refused Answer, so that the agent can do better; an Error is not the agent's fault.
+  Result<Answer> call(std::string const& name, Json const& arguments);
+
+ private:
+  struct Draft {
+    std::filesystem::path folder;
+    std::optional<ir::OpportunityId> opportunity;
+    std::vector<ir::ImplementationId> parents;
+  };
+  using Handler = Result<std::string> (Toolbox::*)(Arguments const&);
+  static Handler handler_of(std::string_view name);
+  Sight sight() const { return {desk_.view(), withheld_}; }
+
+  Result<std::string> state(Arguments const& arguments);
+  Result<std::string> list_records(Arguments const& arguments);
+  Result<std::string> read_record(Arguments const& arguments);
+  Result<std::string> read_source(Arguments const& arguments);
+  Result<std::string> diff(Arguments const& arguments);
+  Result<std::string> evidence(Arguments const& arguments);
+  Result<std::string> begin_action(Arguments const& arguments);
+  Result<std::string> edit(Arguments const& arguments);
+  Result<std::string> build(Arguments const& arguments);
+  Result<std::string> submit(Arguments const& arguments);
+  Result<std::string> audit(Arguments const& arguments);
+  Result<std::string> decide(Arguments const& arguments);
+  Result<std::string> propose(Arguments const& arguments);
+  Result<std::string> withdraw(Arguments const& arguments);
+
+  Result<Draft const*> draft() const;
+  // Every file of an implementation, or of the draft for the name "draft".
+  Result<std::vector<SourceFile>> files_of(std::string const& which) const;
+
+  Desk& desk_;
+  Withheld withheld_;
+  std::vector<Tool> tools_;
+  std::optional<Draft> draft_;
+};
+
+// JSON as the tools show it.
+std::string pretty(Json const& json);
+// The next step of the workflow, in a sentence.
+std::string next_step(search::State const& state, bool drafting);
+
+} // namespace tik::agent
