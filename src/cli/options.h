@@ -20,11 +20,24 @@ struct New {
   std::filesystem::path folder, specification;
   std::filesystem::path root; // empty: what the specification names
 };
+// The language model of `tik run --agent model`; nothing here has a default that reaches a service.
+struct ModelOptions {
+  std::string api, base_url, name;
+  std::string key_variable; // name of the environment variable that holds the key; empty: no key is sent
+  std::int64_t tokens = 0, context_tokens = 100000, output_tokens = 8192;
+  double cost = 0, input_price = 0, cached_price = -1, output_price = 0;
+  double idle_seconds = 120;
+  int retries = 4;
+  bool old_limit_name = false;
+  std::filesystem::path exchanges; // what --agent replay reads
+};
 struct Run : OnSearch {
   std::string agent = "builtin";
   std::uint64_t seed = 1;
-  int steps = 0;      // of this run; 0: no limit of its own
-  double seconds = 0; // of this run; 0: no limit of its own
+  int steps = 0;                    // of this run; 0: no limit of its own
+  double seconds = 0;               // of this run; 0: no limit of its own
+  std::vector<std::string> without; // parts withheld from the agent
+  ModelOptions model;
 };
 struct Status : OnSearch {
   bool json = false;

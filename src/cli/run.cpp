@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-#include "src/agent/builtin.h"
+#include "src/cli/choose_agent.h"
 #include "src/cli/commands.h"
 #include "src/cli/interrupt.h"
 #include "src/cli/progress.h"
@@ -16,13 +16,13 @@ namespace {
 // An agent that acts no more once this run's own limit is reached, so that a step under way is finished first.
 class LimitedAgent : public agent::Agent {
  public:
-  LimitedAgent(std::unique_ptr<agent::Agent> inner, Run const& options)
+  LimitedAgent(ChosenAgent inner, Run const& options)
       : inner_(std::move(inner)),
         steps_(options.steps),
         seconds_(options.seconds),
         started_(std::chrono::steady_clock::now()) {}
 
-  std::string name() const override { return inner_->name(); }
+  std::string name() const override { return inner_.agent().name(); }
 
   Result<std::optional<agent::ActionDraft>> act(agent::View const& view, agent::Workspace& workspace) override {
     double const elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
@@ -31,29 +31,24 @@ class LimitedAgent : public agent::Agent {
     if (seconds_ > 0 && elapsed >= seconds_) reached_ = fmt::format("this run's limit of {:g} seconds is reached", seconds_);
     if (!reached_.empty()) return std::nullopt;
     ++acted_;
-    return inner_->act(view, workspace);
+    return inner_.agent().act(view, workspace);
   }
 
   Result<agent::ManagementDraft> manage(agent::View const& view, ir::AuditId audit) override {
-    return inner_->manage(view, audit);
+    return inner_.agent().manage(view, audit);
   }
 
   // Why it acts no more; empty while no limit is reached.
-  std::string const& reached() const { return reached_; }
+  std::string const& reached() const { return reached_.empty() ? inner_.stopped() : reached_; }
 
  private:
-  std::unique_ptr<agent::Agent> inner_;
+  ChosenAgent inner_;
   int steps_;
   double seconds_;
   std::chrono::steady_clock::time_point started_;
   int acted_ = 0;
   std::string reached_;
 };
-
-Result<std::unique_ptr<agent::Agent>> make_agent(Run const& options) {
-  if (options.agent == "builtin") return agent::make_builtin_agent(options.seed);
-  return input_error(fmt::format("--agent {}: there is no such agent. Known: builtin.", options.agent));
-}
 
 std::string stop_words(search::StopReason reason, spec::Stopping const& stopping) {
   switch (reason) {
@@ -76,19 +71,22 @@ std::string stop_words(search::StopReason reason, spec::Stopping const& stopping
 } // namespace
 
 Result<int> execute(Run const& options, Console const& console) {
-  TIK_TRY(std::unique_ptr<agent::Agent> inner, make_agent(options));
+  TIK_CHECK(check_agent(options));
   TIK_TRY(search::Search search, search::Search::open(options.search, search::Search::Mode::write));
   Interrupt const interrupt;
+  TIK_TRY(ChosenAgent inner, choose_agent(options, search, Interrupt::flag()));
   LimitedAgent agent(std::move(inner), options);
   Progress progress(console, search.specification(), search.state());
   Result<search::StopReason> const stopped = search.run(agent, progress, Interrupt::flag());
   progress.finish();
-  bool const cancelled = !stopped && stopped.error().kind == ErrorKind::cancelled;
-  if (!stopped && !cancelled) return tl::unexpected(stopped.error());
+  // An agent that asks no more in the middle of a step ends the run as one that asks no more between two.
+  bool const asks_no_more = !stopped && stopped.error().kind == ErrorKind::cancelled && !agent.reached().empty();
+  bool const cancelled = !stopped && stopped.error().kind == ErrorKind::cancelled && !asks_no_more;
+  if (!stopped && !cancelled && !asks_no_more) return tl::unexpected(stopped.error());
 
   search::State const& state = search.state();
   std::string const folder = options.search.string();
-  if (cancelled || *stopped == search::StopReason::interrupted) {
+  if (cancelled || (stopped && *stopped == search::StopReason::interrupted)) {
     fmt::print(stderr, "tik: Interrupted after {}; all that was finished is recorded. Go on with: tik run {}\n",
                report::count(state.steps, "step"), folder);
     return 130;

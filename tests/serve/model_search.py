@@ -1,0 +1,191 @@
+"""Searches with a language model as the agent, against a service that misbehaves in turn: real HTTP, real streams, real audits.
+
+model_search.py TIK SOURCE_DIR [RECORDINGS]: exit code 0 when all holds. With RECORDINGS, the exchanges of the first two searches are written
+there, for the test that replays them.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from model_server import Service
+
+TIK, SOURCE = sys.argv[1], sys.argv[2]
+RECORDINGS = sys.argv[3] if len(sys.argv) > 3 else None
+KEY = "sk-planted-0123456789abcdef"
+FAULTS = ["429", "500", "cut", "bad-arguments", "unknown-tool", "endless", "empty", "wrong-length", "slow", "silent", "not-json", "529", "408"]
+
+
+def tik(*arguments, code=0, key=KEY):
+    environment = dict(os.environ, PLANTED_KEY=key)
+    done = subprocess.run([TIK, *arguments], capture_output=True, text=True, env=environment, timeout=600)
+    assert done.returncode == code, f"tik {' '.join(arguments)}: {done.returncode}\n{done.stdout}{done.stderr}"
+    assert KEY not in done.stdout + done.stderr, "the key was printed"
+    return done.stdout + done.stderr
+
+
+def model(service, api, *more):
+    base = service.address + ("/v1" if api == "openai" else "")
+    return ["--agent", "model", "--api", api, "--base-url", base, "--model", "simple-1", "--key-env", "PLANTED_KEY", *more]
+
+
+def no_key_below(folder):
+    for path, _, files in os.walk(folder):
+        for name in files:
+            with open(os.path.join(path, name), "rb") as file:
+                assert KEY.encode() not in file.read(), f"{path}/{name} holds the key"
+
+
+def status(search):
+    return json.loads(tik("status", search, "--json"))
+
+
+def sources(search):
+    log = json.loads(tik("log", search, "--json", "--limit", "0"))
+    ids = [attempt["id"] for attempt in log["attempts"]]
+    return {name: json.loads(tik("show", name, "-C", search, "--json"))["record"]["source_sha256"] for name in ids}
+
+
+def whole_search(folder, root, api):
+    """Three steps while every fault is played once; the key reaches nothing but the service."""
+    search = os.path.join(folder, api)
+    shutil.copytree(root, search)
+    with Service(FAULTS) as service:
+        said = tik("run", search, "--steps", "3", "--output-tokens", "256", *model(service, api))
+        requests = service.requests
+    assert "this run's limit of 3 steps is reached" in said, said
+    now = status(search)
+    assert now["audits"] == 3 and now["model_tokens"] > 0, now
+    assert len(requests) > len(FAULTS) + 10, len(requests)
+    assert requests[1][0] - requests[0][0] >= 1.0, "retry-after is one second"
+    header = "Authorization" if api == "openai" else "x-api-key"
+    assert all(KEY in sent[2].get(header, "") for sent in requests), "the service gets the key"
+    if api == "anthropic":
+        assert b"cache_control" in requests[0][3]
+    tik("verify", search)
+    tik("export", search, "--out", os.path.join(folder, api + "-exported"))
+    no_key_below(search)
+    no_key_below(os.path.join(folder, api + "-exported"))
+    exchanges = [json.loads(line) for line in open(os.path.join(search, "exchanges.jsonl"))]
+    ended = [line for line in exchanges if "exchange" in line]
+    assert len(ended) == len(requests), (len(ended), len(requests))
+    if RECORDINGS:
+        os.makedirs(RECORDINGS, exist_ok=True)
+        with open(os.path.join(RECORDINGS, api + ".jsonl"), "w") as file:
+            for line in ended:
+                line["request"] = None  # a replay needs none
+                line["body"] = line["body"][:4000]
+                file.write(json.dumps(line) + "\n")
+    print(f"{api}: {now['audits']} audits by {len(requests)} requests, {len(FAULTS)} of them answered badly; {now['model_tokens']} tokens, {now['speedup']:.2f}x")
+
+    again = os.path.join(folder, api + "-replayed")
+    shutil.copytree(root, again)
+    tik("run", again, "--agent", "replay", "--api", api, "--steps", "3", "--exchanges", os.path.join(search, "exchanges.jsonl"))
+    assert sources(again) == sources(search), "a replay makes the same implementations"
+    ratio = status(again)["model_tokens"] / now["model_tokens"]
+    assert abs(ratio - 1) < 0.02, f"counts are those of the recording; only estimates follow the present text: {ratio}"
+    print(f"{api}: replayed without the service, the same three implementations")
+
+
+def endings(folder, root):
+    """What ends a run, with a sentence, and how often the service was asked."""
+
+    def run(name, faults, *more, code, words, asked=None, api="openai"):
+        search = os.path.join(folder, name)
+        shutil.copytree(root, search)
+        with Service(faults) as service:
+            said = tik("run", search, "--steps", "3", *model(service, api, *more), code=code)
+            count = len(service.requests)
+        for word in words:
+            assert word in said, f"{name}: no '{word}' in: {said}"
+        assert asked is None or count == asked, f"{name}: asked {count} times"
+        tik("verify", search)
+        print(f"{name}: {said.strip().splitlines()[0]}")
+        return search
+
+    run("quota", ["quota"] * 9, code=3, words=["429", "insufficient_quota"], asked=1)
+    run("unauthorized", ["401"] * 9, code=3, words=["401", "(key)"], asked=1)
+    run("unwell", ["500"] * 9, "--retries", "2", code=3, words=["500", "3 times"], asked=3)
+    run("too-long", ["429-long"] * 9, code=3, words=["3600 seconds"], asked=1)
+    run("tokens", [], "--max-tokens", "500", code=0, words=["limit of 500 model tokens is reached"], asked=1)
+    run("cost", [], "--max-cost", "0.001", "--input-price", "1", "--output-price", "4", code=0, words=["limit of 0.001 in cost"])
+    run("stalled", ["slow-forever"] * 9, "--idle-seconds", "1", "--retries", "0", code=3, words=["gave no usable answer"], asked=1)
+    silent = run("silent", ["silent"] * 40, code=0, words=["stopped: "])
+    decided = json.loads(tik("show", "L1", "-C", silent, "--json"))
+    assert "gave no decision" in decided["record"]["interpretation"], decided
+
+    search = os.path.join(folder, "dead")
+    shutil.copytree(root, search)
+    begin = time.time()
+    said = tik("run", search, "--agent", "model", "--api", "openai", "--base-url", "http://127.0.0.1:9", "--model", "m", "--retries", "1", code=3)
+    assert "gave no usable answer" in said and time.time() - begin < 20, said
+    print(f"dead: {said.strip()}")
+    for wrong, word in (
+        (["--agent", "model"], "--api"),
+        (["--agent", "model", "--api", "openai"], "--base-url is missing"),
+        (["--agent", "model", "--api", "openai", "--base-url", "http://user:pass@host/v1", "--model", "m"], "plain http"),
+        (["--agent", "model", "--api", "openai", "--base-url", "http://127.0.0.1:9", "--model", "m", "--key-env", "NO_SUCH"], "not set"),
+        (["--without", "history"], "built-in agent"),
+        (["--agent", "model", "--without", "nothing"], "Known: history"),
+    ):
+        assert word in tik("run", search, *wrong, code=2), wrong
+
+
+def killed(folder, root):
+    """SIGKILL in the middle of a call: the next run goes on, and the lost call is accounted once, as an estimate."""
+    search = os.path.join(folder, "killed")
+    shutil.copytree(root, search)
+    with Service(["", "", "slow-forever"]) as service:
+        environment = dict(os.environ, PLANTED_KEY=KEY)
+        process = subprocess.Popen([TIK, "run", search, *model(service, "openai")], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while len(service.requests) < 3:
+            time.sleep(0.02)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert status(search)["audits"] == 0
+        tik("verify", search)
+        tik("run", search, "--steps", "1", *model(service, "openai"))
+        tik("run", search, "--steps", "1", *model(service, "openai"))
+    tik("export", search, "--out", os.path.join(folder, "killed-exported"))
+    usages = []
+    for line in open(os.path.join(folder, "killed-exported", "records.jsonl")):
+        record = json.loads(line)
+        if record.get("type") == "model_usage":
+            usages.append(record["body"] if isinstance(record["body"], dict) else json.loads(record["body"]))
+    lost = [usage for usage in usages if "ended during this call" in str(usage["raw"].get("failure"))]
+    assert len(lost) == 1 and lost[0]["estimated"] and lost[0]["input_tokens"] > 0, lost
+    assert status(search)["audits"] == 2
+    print(f"killed: resumed; the lost call counts {lost[0]['input_tokens']} estimated tokens, once")
+
+
+def without(folder, root):
+    for part in ("history", "numerics", "evidence", "opportunities", "lineage"):
+        search = os.path.join(folder, "without-" + part)
+        shutil.copytree(root, search)
+        with Service() as service:
+            tik("run", search, "--steps", "2", "--without", part, *model(service, "openai"))
+            bodies = b"".join(sent[3] for sent in service.requests)
+        assert status(search)["audits"] == 2
+        action = json.loads(tik("show", "A1", "-C", search, "--json"))["record"]
+        assert action["agent"] == f"model simple-1, without {part}", action["agent"]
+        hidden = {"numerics": b"reduction-order", "evidence": b"latency_us", "opportunities": b"follow_ups", "history": b"list_records"}.get(part)
+        assert hidden is None or hidden not in bodies, f"{part}: {hidden} was sent"
+        tik("verify", search)
+        print(f"without {part}: two steps, recorded as such")
+
+
+with tempfile.TemporaryDirectory(prefix="tik-model-") as folder:
+    root = os.path.join(folder, "root")
+    tik("new", root, "--spec", os.path.join(SOURCE, "tests/serve/spec.toml"), "--root", os.path.join(SOURCE, "operators/attention/cpu"))
+    for api in ("openai", "anthropic"):
+        whole_search(folder, root, api)
+    endings(folder, root)
+    killed(folder, root)
+    without(folder, root)
