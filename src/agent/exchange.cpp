@@ -74,7 +74,8 @@ Result<ExchangeLog> ExchangeLog::open(std::filesystem::path const& file) {
   for (Json const& line : lines) {
     std::int64_t const number = line.value("begin", line.value("exchange", std::int64_t{0}));
     log.last_ = std::max(log.last_, number);
-    if (line.contains("begin")) log.earlier_.push_back({number, line.value("estimated_input_tokens", std::int64_t{0}), line.value("purpose", "")});
+    if (line.contains("begin"))
+      log.earlier_.push_back({number, line.value("estimated_input_tokens", std::int64_t{0}), line.value("purpose", "")});
   }
   // A line that was cut off is ended, so that the next one starts on its own.
   TIK_TRY(std::string const text, read_file(file));

@@ -132,7 +132,8 @@ Result<bool> ModelAgent::converse(Stage& stage) {
   for (int calls = 0; calls < options_.most_calls; ++calls) {
     TIK_CHECK(within_limits());
     Result<StreamState> asked = client_.ask(request, stage.purpose, cancel_);
-    if (!asked && asked.error().kind == ErrorKind::cancelled && !cancel_) stopped_ = asked.error().message; // a recording that ends
+    if (!asked && asked.error().kind == ErrorKind::cancelled && !cancel_)
+      stopped_ = asked.error().message; // a recording that ends
     if (!asked) return tl::unexpected(asked.error());
     StreamState answer = std::move(*asked);
     bool const long_context = answer.usage.input_tokens + answer.usage.output_tokens > options_.context_tokens;

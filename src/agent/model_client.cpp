@@ -155,7 +155,8 @@ Result<StreamState> ModelClient::ask(ModelRequest const& request, std::string co
           fmt::format("{} It asks to wait {:.0f} seconds, longer than is waited; run the search again then.", sentence, *wait));
     if (tries > options_.retries)
       return machine_error(fmt::format("{} It was asked {} times; run the search again when it is well.", sentence, tries));
-    if (!sleep_for(options_.waits ? *wait : 0, cancel)) return tl::unexpected(Error{ErrorKind::cancelled, "The call to the model was cancelled."});
+    if (!sleep_for(options_.waits ? *wait : 0, cancel))
+      return tl::unexpected(Error{ErrorKind::cancelled, "The call to the model was cancelled."});
   }
 }
 

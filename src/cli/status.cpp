@@ -6,6 +6,7 @@
 #include "src/cli/commands.h"
 #include "src/report/attempt.h"
 #include "src/report/format.h"
+#include "src/report/usage.h"
 #include "src/search/search.h"
 
 namespace tik::cli {
@@ -79,6 +80,8 @@ Json to_json(search::Search const& search, Standing const& standing) {
   json["awaiting_decision"] = optional_id(state.awaiting_decision);
   json["audit_seconds"] = state.audit_seconds;
   json["model_tokens"] = state.model_tokens;
+  auto const efficiency = report::efficiency(state.speedup(), state.model_tokens);
+  json["efficiency"] = efficiency ? Json(*efficiency) : Json(nullptr);
   Json workloads = Json::array();
   for (spec::Workload const& workload : specification.workloads) {
     auto const baseline = search.identity().baseline_us.find(workload.id);
@@ -125,7 +128,8 @@ std::string to_text(search::Search const& search, Standing const& standing, Cons
     text += fmt::format("stones     {} (never promoted, but a descendant was)\n", few_ids(standing.stepping_stones, 12));
   if (state.awaiting_audit) text += fmt::format("waiting    {} for its audit\n", to_string(*state.awaiting_audit));
   if (state.awaiting_decision) text += fmt::format("waiting    {} for a decision\n", to_string(*state.awaiting_decision));
-  if (state.model_tokens > 0) text += fmt::format("tokens     {}\n", state.model_tokens);
+  if (auto const value = report::efficiency(state.speedup(), state.model_tokens))
+    text += fmt::format("tokens     {}, {}\n", state.model_tokens, report::efficiency_words(*value));
   std::vector<std::vector<std::string>> rows = {{"workload", "root", "best", "root/best", "limit"}};
   for (spec::Workload const& workload : specification.workloads) {
     auto const baseline = search.identity().baseline_us.find(workload.id);

@@ -64,6 +64,7 @@ Result<History> read_history(search::Search const& search) {
     TIK_TRY(ir::LineageDecision decision, store.lineage_decision(id));
     history.decisions.push_back(std::move(decision));
   }
+  TIK_TRY(history.usage, read_usage(store));
   TIK_TRY(history.root_report, latest_report(store, state, state.root));
   TIK_TRY(history.best_report, latest_report(store, state, state.incumbent));
   return history;

@@ -218,6 +218,27 @@ std::string lineage_section(History const& history) {
   return text + "```\n\n";
 }
 
+// Empty where no model was asked.
+std::string usage_section(History const& history) {
+  Usage const& usage = history.usage;
+  if (usage.purposes.empty()) return "";
+  search::State const& state = history.state;
+  std::string text = "## Model usage\n\n";
+  if (auto const value = efficiency(state.speedup(), state.model_tokens))
+    text += fmt::format("{} tokens for {}: {}, by (S - 1) / (N / 10^6).\n\n![Efficiency by step](efficiency.svg)\n\n",
+                        state.model_tokens, ratio(state.speedup()), efficiency_words(*value));
+  Rows rows = {{"purpose", "model", "attempts", "failed", "estimated", "input tokens", "output tokens"}};
+  for (PurposeUsage const& sum : usage.purposes)
+    rows.push_back({sum.purpose, sum.model, std::to_string(sum.attempts), std::to_string(sum.failed),
+                    std::to_string(sum.estimated), std::to_string(sum.input_tokens), std::to_string(sum.output_tokens)});
+  text += markdown_table(rows, "llrrrrr") + '\n';
+  Rows steps = {{"step", "speedup", "tokens", "efficiency"}};
+  for (StepUsage const& step : usage.steps)
+    steps.push_back({std::to_string(step.step), ratio(step.speedup), std::to_string(step.tokens),
+                     fmt::format("{:.3g}", efficiency(step.speedup, step.tokens).value_or(0))});
+  return text + folded("Efficiency by step", steps, "rrrr");
+}
+
 std::string method_section(History const& history) {
   spec::Measurement const& measurement = history.specification.measurement;
   return fmt::format(
@@ -228,7 +249,8 @@ std::string method_section(History const& history) {
       "at least {:g} us long{}. Its latency is the incumbent's recorded latency times the median ratio of both in the same "
       "rounds, so "
       "that drift of the machine cancels. Spread is the median absolute deviation of the candidate's own samples.\n"
-      "- A gain of at most {:g} %, or within its own 95 % interval, is measured again in fresh processes up to {} times, and the "
+      "- A gain of at most {:g} %, or within its own 95 % interval, is measured again in fresh processes up to {} times, and "
+      "the "
       "smallest gain counts.\n"
       "- A candidate is verified when it builds and passes every check: bits of `full` against `decode` at every position, "
       "accuracy "
@@ -244,7 +266,7 @@ std::string method_section(History const& history) {
 
 std::string markdown_report(History const& history) {
   return summary(history) + latency_section(history) + promotions_section(history) + path_section(history) +
-         opportunities_section(history) + negative_section(history) + lineage_section(history) +
+         opportunities_section(history) + negative_section(history) + usage_section(history) + lineage_section(history) +
          specification_section(history) + machine_section(history) + method_section(history);
 }
 
@@ -261,6 +283,8 @@ Result<std::filesystem::path> write_report(History const& history, std::filesyst
   TIK_CHECK(write_file(folder / "speedup.svg", plot_speedup(name, audited)));
   TIK_CHECK(write_file(folder / "latency.svg", plot_latency(name, best, workload_pairs(history))));
   TIK_CHECK(write_file(folder / "lineage.svg", plot_lineage(name, history.attempts)));
+  if (!history.usage.steps.empty())
+    TIK_CHECK(write_file(folder / "efficiency.svg", plot_efficiency(name, history.usage.steps)));
   TIK_CHECK(write_file(folder / "report.md", markdown_report(history)));
   return folder / "report.md";
 }

@@ -1,4 +1,4 @@
-// The three pictures of a search, each a whole SVG document made from plain values.
+// The pictures of a search, each a whole SVG document made from plain values.
 #pragma once
 
 #include <optional>
@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "src/report/attempt.h"
+#include "src/report/usage.h"
 
 namespace tik::report {
 
@@ -22,6 +23,9 @@ struct WorkloadPair {
 
 // Root and best latency of every workload on a common logarithmic axis, with the ratio and the limit.
 std::string plot_latency(std::string const& search, std::string const& best, std::vector<WorkloadPair> const& workloads);
+
+// Improvement per million model tokens over the steps.
+std::string plot_efficiency(std::string const& search, std::vector<StepUsage> const& steps);
 
 // The derivation graph in layers: verdict by colour, branch status by outline, the path to the incumbent drawn heavy. A long
 // history is thinned to the best path, the retained branches and the newest attempts; the caption says how many are left out.

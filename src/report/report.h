@@ -22,6 +22,7 @@ struct History {
   std::vector<ir::LineageDecision> decisions;
   std::optional<evaluator::Report> root_report, best_report;
   std::map<ir::OpportunityId, std::string> withdrawals; // reasons
+  Usage usage;                                          // of language models
 };
 
 // Reads the records of a search.
@@ -33,8 +34,8 @@ std::vector<WorkloadPair> workload_pairs(History const& history);
 // The report's text; the plots are referred to as speedup.svg, latency.svg and lineage.svg beside it.
 std::string markdown_report(History const& history);
 
-// Writes report.md, speedup.svg, latency.svg and lineage.svg into `folder`, which is created where absent. Returns the path of
-// report.md.
+// Writes report.md, speedup.svg, latency.svg, lineage.svg and, where a model was asked, efficiency.svg into `folder`, which is
+// created where absent. Returns the path of report.md.
 Result<std::filesystem::path> write_report(History const& history, std::filesystem::path const& folder);
 
 } // namespace tik::report
