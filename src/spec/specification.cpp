@@ -186,8 +186,8 @@ void check_checks_memory(Specification const& specification, TomlNode const& nod
 }
 
 Measurement read_measurement(TomlNode const& node, Diagnosis& diagnosis) {
-  TableReader reader(node, "[measurement]",
-                     {"rounds", "max_rounds", "warmup", "pin_cpu", "min_round_us", "noise", "repeats"}, diagnosis);
+  TableReader reader(node, "[measurement]", {"rounds", "max_rounds", "warmup", "pin_cpu", "min_round_us", "noise", "repeats"},
+                     diagnosis);
   Measurement measurement;
   measurement.rounds = static_cast<int>(reader.integer("rounds", {1, 1000}, measurement.rounds));
   measurement.max_rounds =
