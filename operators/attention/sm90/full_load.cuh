@@ -143,26 +143,32 @@ __device__ __forceinline__ int item_tiles(WorkItem const& item) {
   return (min((item.block + 1) * Shared::block_rows, item.length) - 1) / tile_keys + 1;
 }
 
+// Brings the queries of one group of consumers, and tells it the item.
 template <typename Shared>
-__device__ __forceinline__ void load_queries(Shared& shared, RowMaps const& maps, WorkItem const& item) {
+__device__ __forceinline__ void load_queries(Shared& shared, RowMaps const& maps, WorkItem const& item, int group) {
   constexpr int head_dim = Shared::head_dim;
   constexpr int block_rows = Shared::block_rows;
   constexpr uint32_t row_bytes = head_dim * sizeof(Bf16);
   int const lane = threadIdx.x % 32;
   int const block_start = item.block * block_rows;
-  int const begin = max(item.first_position, block_start);
-  int const end = min(item.length, block_start + block_rows);
+  int const group_start = block_start + group * group_rows;
+  int const begin = max(item.first_position, group_start);
+  int const end = max(min(item.length, group_start + group_rows), begin);
+  uint64_t& full = shared.queries_full[group];
+  Bf16* const destination = shared.queries + (begin - block_start) * 64;
   auto const locate = [&](int row) { return TensorRow{item.first_row + begin + row, 0}; };
   if (lane == 0) {
-    shared.item = item;
-    ptx::arrive_expect_bytes(shared.queries_full, (end - begin) * row_bytes);
+    shared.items[group] = item;
+    ptx::arrive_expect_bytes(full, (end - begin) * row_bytes);
   }
-  if (end - begin < block_rows) {
+  if (end - begin < group_rows) {
     Boxes const boxes(maps, end - begin);
-    load_rows<head_dim, block_rows>(shared.queries + (begin - block_start) * 64, maps, boxes, shared.queries_full,
-                                    locate(boxes.row(lane)), item.query_head, lane, locate);
+    load_rows<head_dim, block_rows>(destination, maps, boxes, full, locate(boxes.row(lane)), item.query_head, lane, locate);
   } else if (ptx::elect_one()) {
-    load_whole<head_dim, block_rows, group_rows>(shared.queries, maps.large, shared.queries_full, locate(0), item.query_head);
+#pragma unroll
+    for (int column = 0; column < head_dim; column += 64) {
+      ptx::load_box(destination + column * block_rows, maps.large, full, column, item.first_row + begin, item.query_head, 0);
+    }
   }
 }
 
@@ -180,15 +186,24 @@ class Producer {
   __device__ __forceinline__ void run() {
     int const lane = threadIdx.x % 32;
     bool const apart = values_apart(maps_);
+    // Lengths may still change while the previous launch runs: what is found early is used only if they stayed.
     WorkFinder<Shared::block_rows> finder(parameters_.args, lane);
     WorkItem item = finder.find(blockIdx.x);
+    ptx::wait_for_previous_launch();
+    ptx::allow_next_launch();
+    if (!finder.still_true()) {
+      finder = WorkFinder<Shared::block_rows>(parameters_.args, lane);
+      item = finder.find(blockIdx.x);
+    }
     while (item.sequence >= 0) {
       int next = 0;
       int const tiles = item_tiles<Shared>(item);
-      ptx::wait(shared_.queries_empty, query_pipe_.parity ^ 1);
-      load_queries(shared_, maps_.queries, item);
+      load_keys(item, 0); // before the queries, which wait for the end of the item before
+      for (int group = 0; group < Shared::groups; ++group) {
+        ptx::wait(shared_.queries_empty[group], query_pipe_.parity ^ 1);
+        load_queries(shared_, maps_.queries, item, group);
+      }
       query_pipe_.advance();
-      load_keys(item, 0);
       for (int tile = 0; tile < tiles; ++tile) {
         // As late as its latency stays hidden: an item taken early is one that no free block can take.
         if (tile == tiles - 1 && lane == 0) next = atomicAdd(parameters_.next_item, 1);
@@ -202,13 +217,15 @@ class Producer {
 
   // The whole life of the second producer warp: loads the values of the items that the first one names.
   __device__ __forceinline__ void run_values() {
+    ptx::wait_for_previous_launch();
+    ptx::allow_next_launch();
     while (true) {
-      ptx::wait(shared_.queries_full, query_pipe_.parity);
+      ptx::wait(shared_.queries_full[0], query_pipe_.parity);
       query_pipe_.advance();
-      WorkItem const item = shared_.item;
+      WorkItem const item = shared_.items[0];
       __syncwarp();
       if (item.sequence < 0) return;
-      if (every_lane_arrives || threadIdx.x % 32 == 0) ptx::arrive(shared_.queries_empty);
+      if (every_lane_arrives || threadIdx.x % 32 == 0) ptx::arrive(shared_.queries_empty[0]);
       int const tiles = item_tiles<Shared>(item);
       for (int tile = 0; tile < tiles; ++tile) load_values(item, tile);
     }
@@ -231,9 +248,11 @@ class Producer {
 
   // Tells the consumers that no work is left; the last block leaves the counters as the next launch needs them.
   __device__ __forceinline__ void finish() {
-    ptx::wait(shared_.queries_empty, query_pipe_.parity ^ 1);
-    shared_.item.sequence = -1;
-    ptx::arrive(shared_.queries_full);
+    for (int group = 0; group < Shared::groups; ++group) {
+      ptx::wait(shared_.queries_empty[group], query_pipe_.parity ^ 1);
+      shared_.items[group].sequence = -1;
+      ptx::arrive(shared_.queries_full[group]);
+    }
     __threadfence();
     if (atomicAdd(parameters_.finished_blocks, 1) == gridDim.x - 1) {
       *parameters_.next_item = 0;

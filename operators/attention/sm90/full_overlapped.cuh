@@ -5,7 +5,8 @@
 // 4 * block + 2 * half + i of an accumulator is column 8 * block + 2 * lane_in_quad + i of row quad + 8 * half.
 //
 // The scores of a tile are multiplied together with the product of the weights before it and V. The two groups take turns at
-// issuing these, so that the softmax of one runs under the products of the other.
+// issuing these, so that the softmax of one runs under the products of the other. What the output needs before its product, a
+// rescaling or the fold of a finished part, is done while the scores are multiplied.
 #pragma once
 
 #include "operators/attention/sm90/full_output.cuh"
@@ -17,7 +18,7 @@
 
 namespace tik::attention::sm90 {
 
-enum NamedBarrier : uint32_t { first_group_turn = 1 }; // + group
+enum NamedBarrier : uint32_t { first_group_turn = 1, first_next_item = 3 }; // + group
 
 template <typename Shared, int group>
 class OverlappedConsumer {
@@ -29,24 +30,47 @@ class OverlappedConsumer {
   __device__ __forceinline__ OverlappedConsumer(Shared& shared, FullParameters const& parameters)
       : shared_(shared), parameters_(parameters), arrives_(every_lane_arrives || threadIdx.x % 32 == 0) {}
 
-  // Takes items until none is left.
+  // Takes items until none is left. An item is finished while the first scores of the next are multiplied, where that one's
+  // queries are there in time.
   __device__ __forceinline__ void run() {
-    Pipe<1> query_pipe;
     if (group == 1) pass_turn(); // the first turn is group 0's
-    while (true) {
-      ptx::wait(shared_.queries_full, query_pipe.parity);
-      query_pipe.advance();
-      WorkItem const item = shared_.item;
-      __syncwarp(); // every lane has read the item before one of them gives the queries back
-      if (item.sequence < 0) break;
+    WorkItem item;
+    if (take_item(item)) {
       float o[head_dim / 2];
-      RowState total;
+      uint32_t w[tile_keys / 4];
+      RowState part;
+      Pending pending;
       if (item.block == 0) {
-        compute_single_tile(o, total);
+        start_item<last_keys, true>(w, part);
       } else {
-        compute_tiles(o, total, item.block + 1);
+        start_item<tile_keys, false>(w, part);
       }
-      write_rows<head_dim>(o, total, item, parameters_, item.block * block_rows + first_row());
+      while (true) {
+        int const tiles = item.block + 1;
+        pending.restart();
+        if (tiles > 1) compute_tiles(o, w, part, pending, tiles);
+        compute_last_output(o, w, pending);
+        WorkItem next;
+        bool const here = item_here();
+        if (here) take_item(next);
+        if (here && next.sequence >= 0) {
+          if (next.block == 0) {
+            change_item<last_keys, true>(o, w, part, pending, item);
+          } else {
+            change_item<tile_keys, false>(o, w, part, pending, item);
+          }
+        } else {
+          finish_item(o, part, pending, item);
+          if (!here) take_item(next);
+          if (next.sequence < 0) break;
+          if (next.block == 0) {
+            start_item<last_keys, true>(w, part);
+          } else {
+            start_item<tile_keys, false>(w, part);
+          }
+        }
+        item = next;
+      }
     }
     if (group == 0) wait_for_turn(); // takes the turn that was left over
   }
@@ -56,6 +80,49 @@ class OverlappedConsumer {
   static constexpr int last_keys = (group + 1) * group_rows;
   static_assert(tiles_per_part > 1, "the first tile of an item does not end a part");
   static constexpr uint32_t tile_bytes = tile_keys * head_dim * sizeof(Bf16);
+
+  // What is to be done with the output before the weights in w are multiplied into it.
+  struct Pending {
+    RowState total;
+    RowState finished; // a part whose output is complete
+    float alpha[2];
+    bool fresh; // the next product starts the output
+    bool fold;  // the output is that of `finished`
+    bool first_fold;
+
+    __device__ __forceinline__ void restart() {
+      fresh = true;
+      fold = false;
+      first_fold = true;
+      alpha[0] = alpha[1] = 0;
+    }
+  };
+
+  __device__ __forceinline__ void prepare_output(float (&o)[head_dim / 2], Pending& pending) {
+    if (pending.fold) {
+      fold_part<head_dim, false>(o, pending.finished, pending.total, shared_.total[group], pending.first_fold,
+                                 parameters_.scale_log2);
+      pending.fold = false;
+      pending.first_fold = false;
+    } else if (!pending.fresh) {
+      rescale_rows(o, pending.alpha);
+    }
+  }
+
+  // Whether the next item can be taken without waiting; one answer for the whole group.
+  __device__ __forceinline__ bool item_here() {
+    return ptx::named_barrier_all(first_next_item + group, group_threads,
+                                  ptx::test(shared_.queries_full[group], query_pipe_.parity));
+  }
+
+  // Waits for the next item. False when there is none.
+  __device__ __forceinline__ bool take_item(WorkItem& item) {
+    ptx::wait(shared_.queries_full[group], query_pipe_.parity);
+    query_pipe_.advance();
+    item = shared_.items[group];
+    __syncwarp(); // every lane has read the item before one of them gives the queries back
+    return item.sequence >= 0;
+  }
 
   // Within the block; the lane's other row is 8 further on.
   __device__ __forceinline__ int first_row() const {
@@ -112,7 +179,7 @@ class OverlappedConsumer {
 
   // o = (accumulate ? o : 0) + w x v for the first `keys` keys of the tile, one chain. The steps left out would add +0.
   template <int keys>
-  __device__ __forceinline__ void start_output(float (&o)[head_dim / 2], uint32_t const (&w)[keys / 4], bool accumulate) {
+  __device__ __forceinline__ void start_output(float (&o)[head_dim / 2], uint32_t const (&w)[tile_keys / 4], bool accumulate) {
     uint32_t const v = ptx::advance(ptx::matrix_start(shared_.values[0], tile_keys * 128), value_pipe_.stage * tile_bytes);
 #pragma unroll
     for (int step = 0; step < keys / 16; ++step) {
@@ -126,94 +193,124 @@ class OverlappedConsumer {
     mask_scores<keys>(s, group * group_rows, first_row());
   }
 
-  __device__ __forceinline__ void finish_part(float (&o)[head_dim / 2], RowState const& part, RowState& total,
-                                              bool first_part) {
-    fold_part<head_dim, true>(o, part, total, shared_.total[group], first_part, parameters_.scale_log2);
+  // The output of an item is complete.
+  __device__ __forceinline__ void finish_item(float (&o)[head_dim / 2], RowState const& part, Pending& pending,
+                                              WorkItem const& item) {
+    bool const one_part = item.block < tiles_per_part;
+    fold_part<head_dim, true>(o, part, pending.total, shared_.total[group], one_part, parameters_.scale_log2);
+    write_rows<head_dim>(o, pending.total, item, parameters_, item.block * block_rows + first_row());
   }
 
-  // The last product of an item and its last fold.
-  template <int keys>
-  __device__ __forceinline__ void finish_output(float (&o)[head_dim / 2], uint32_t const (&w)[keys / 4], bool accumulate) {
+  // The last product of an item.
+  __device__ __forceinline__ void compute_last_output(float (&o)[head_dim / 2], uint32_t const (&w)[tile_keys / 4],
+                                                      Pending& pending) {
+    prepare_output(o, pending);
     wait_values();
+    wait_for_turn();
     ptx::pin(o);
     ptx::wgmma_fence();
-    start_output<keys>(o, w, accumulate);
+    start_output<last_keys>(o, w, !pending.fresh);
+    pass_turn();
     ptx::wgmma_wait<0>();
     ptx::pin(o);
     release_values();
   }
 
-  __device__ __forceinline__ void compute_single_tile(float (&o)[head_dim / 2], RowState& total) {
-    float s[last_keys / 2];
-    uint32_t w[last_keys / 4];
-    float alpha[2];
-    RowState part;
-    part.restart();
-    wait_keys();
-    ptx::wgmma_fence();
-    start_scores<last_keys>(s);
-    ptx::wgmma_wait<0>();
-    ptx::pin(s);
-    release_keys();
-    release(shared_.queries_empty);
-    mask_last<last_keys>(s);
-    weigh<last_keys>(s, part, alpha, parameters_.scale_log2);
-    pack<last_keys>(w, s);
-    finish_output<last_keys>(o, w, false);
-    finish_part(o, part, total, true);
+  template <int keys>
+  __device__ __forceinline__ void pack_into(uint32_t (&w)[tile_keys / 4], float const (&s)[keys / 2]) {
+#pragma unroll
+    for (int i = 0; i < keys / 4; ++i) w[i] = pack_weights(s[2 * i], s[2 * i + 1]);
   }
 
-  __device__ __forceinline__ void compute_tiles(float (&o)[head_dim / 2], RowState& total, int tiles) {
-    float const scale = parameters_.scale_log2;
-    uint32_t w[tile_keys / 4];
-    float alpha[2];
-    RowState part;
-    part.restart();
-    RowState finished;
-    {
-      float s[tile_keys / 2];
-      wait_keys();
-      ptx::wgmma_fence();
-      start_scores<tile_keys>(s);
-      ptx::wgmma_wait<0>();
-      ptx::pin(s);
-      release_keys();
-      weigh<tile_keys>(s, part, alpha, scale);
-      pack<tile_keys>(w, s);
+  template <int keys, bool only>
+  __device__ __forceinline__ void first_scores_done(float (&s)[keys / 2]) {
+    ptx::pin(s);
+    release_keys();
+    if constexpr (only) {
+      release(shared_.queries_empty[group]);
+      mask_scores<keys>(s, group * group_rows, first_row());
     }
+  }
+
+  template <int keys, bool only>
+  __device__ __forceinline__ void weigh_first(float (&s)[keys / 2], uint32_t (&w)[tile_keys / 4], RowState& part) {
+    float alpha[2];
+    first_scores_done<keys, only>(s);
+    part.restart();
+    weigh<keys>(s, part, alpha, parameters_.scale_log2);
+    pack_into<keys>(w, s);
+  }
+
+  // The first tile of an item.
+  template <int keys, bool only>
+  __device__ __forceinline__ void start_item(uint32_t (&w)[tile_keys / 4], RowState& part) {
+    float s[keys / 2];
+    wait_keys();
+    ptx::wgmma_fence();
+    start_scores<keys>(s);
+    ptx::wgmma_wait<0>();
+    weigh_first<keys, only>(s, w, part);
+  }
+
+  // The same, while the item before is finished.
+  template <int keys, bool only>
+  __device__ __forceinline__ void change_item(float (&o)[head_dim / 2], uint32_t (&w)[tile_keys / 4], RowState& part,
+                                              Pending& pending, WorkItem const& item) {
+    float s[keys / 2];
+    wait_keys();
+    ptx::wgmma_fence();
+    start_scores<keys>(s);
+    finish_item(o, part, pending, item);
+    ptx::wgmma_wait<0>();
+    weigh_first<keys, only>(s, w, part);
+  }
+
+  // Scores of the next tile, together with the output of the tile before. Returns when the scores are there.
+  template <int next_keys, int keys>
+  __device__ __forceinline__ void start_products(float (&s)[next_keys / 2], float (&o)[head_dim / 2],
+                                                 uint32_t const (&w)[tile_keys / 4], Pending& pending) {
+    wait_for_turn();
+    ptx::wgmma_fence();
+    start_scores<next_keys>(s);
+    prepare_output(o, pending);
+    ptx::pin(o);
+    ptx::wgmma_fence();
+    start_output<keys>(o, w, !pending.fresh);
+    pass_turn();
+    ptx::wgmma_wait<1>();
+  }
+
+  // All tiles of an item but the first; the weights of the last are left in w.
+  __device__ __forceinline__ void compute_tiles(float (&o)[head_dim / 2], uint32_t (&w)[tile_keys / 4], RowState& part,
+                                                Pending& pending, int tiles) {
+    float const scale = parameters_.scale_log2;
+    // The compiler does not see that all lanes agree on these. Told so, it keeps stages and descriptors in uniform registers.
+    key_pipe_.make_uniform();
+    value_pipe_.make_uniform();
+    tiles = __shfl_sync(~0u, tiles, 0);
     bool keys_ready = keys_here();
     bool values_ready = values_here();
-    bool fresh_output = true;
 #pragma unroll 1
     for (int tile = 1; tile < tiles - 1; ++tile) {
       bool const first_of_part = tile % tiles_per_part == 0;
       float s[tile_keys / 2];
       wait_next(keys_ready && values_ready);
-      wait_for_turn();
-      ptx::pin(o);
-      ptx::wgmma_fence();
-      start_scores<tile_keys>(s);
-      start_output<tile_keys>(o, w, !fresh_output);
-      pass_turn();
-      ptx::wgmma_wait<1>();
+      start_products<tile_keys, tile_keys>(s, o, w, pending);
       ptx::pin(s);
       release_keys();
       keys_ready = keys_here();
       float shift[2];
-      advance_max<tile_keys>(s, part, alpha, shift, scale);
+      advance_max<tile_keys>(s, part, pending.alpha, shift, scale);
       ptx::wgmma_wait<0>();
       ptx::pin(o);
       release_values();
       values_ready = values_here();
-      if (first_of_part) [[unlikely]] {
-        fold_part<head_dim, false>(o, finished, total, shared_.total[group], tile == tiles_per_part, scale);
-      }
-      weigh_scores<tile_keys>(s, part, alpha, shift, scale);
-      rescale_rows(o, alpha); // the start of a part multiplies by zero and the next product ignores the result
+      weigh_scores<tile_keys>(s, part, pending.alpha, shift, scale);
       pack<tile_keys>(w, s);
-      fresh_output = first_of_part;
+      pending.fresh = first_of_part;
+      pending.fold = first_of_part;
       if ((tile + 1) % tiles_per_part == 0) [[unlikely]] {
-        finished = part;
+        pending.finished = part;
         part.restart();
       }
     }
@@ -221,30 +318,20 @@ class OverlappedConsumer {
     int const tile = tiles - 1;
     bool const first_of_part = tile % tiles_per_part == 0;
     float s[last_keys / 2];
-    uint32_t last_w[last_keys / 4];
     wait_next(keys_ready && values_ready);
-    wait_for_turn();
-    ptx::pin(o);
-    ptx::wgmma_fence();
-    start_scores<last_keys>(s);
-    start_output<tile_keys>(o, w, !fresh_output);
-    pass_turn();
-    ptx::wgmma_wait<1>();
+    start_products<last_keys, tile_keys>(s, o, w, pending);
     ptx::pin(s);
     release_keys();
-    release(shared_.queries_empty);
+    release(shared_.queries_empty[group]);
     mask_last<last_keys>(s);
-    weigh<last_keys>(s, part, alpha, scale);
+    weigh<last_keys>(s, part, pending.alpha, scale);
+    ptx::pin(s);
     ptx::wgmma_wait<0>();
     ptx::pin(o);
     release_values();
-    if (first_of_part) {
-      fold_part<head_dim, false>(o, finished, total, shared_.total[group], tile == tiles_per_part, scale);
-    }
-    rescale_rows(o, alpha);
-    pack<last_keys>(last_w, s);
-    finish_output<last_keys>(o, last_w, !first_of_part);
-    finish_part(o, part, total, tiles <= tiles_per_part);
+    pack_into<last_keys>(w, s);
+    pending.fresh = first_of_part;
+    pending.fold = first_of_part;
   }
 
   Shared& shared_;
@@ -252,6 +339,7 @@ class OverlappedConsumer {
   bool const arrives_;
   Pipe<Shared::stages> key_pipe_;
   Pipe<Shared::stages> value_pipe_;
+  Pipe<1> query_pipe_;
 };
 
 } // namespace tik::attention::sm90

@@ -46,6 +46,16 @@ __device__ __forceinline__ bool try_wait(uint64_t& barrier, uint32_t parity) {
   return done != 0;
 }
 
+// Whether the phase of this parity is complete, without waiting.
+__device__ __forceinline__ bool test(uint64_t& barrier, uint32_t parity) {
+  uint32_t done;
+  asm volatile("{\n.reg .pred p;\nmbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}"
+               : "=r"(done)
+               : "r"(shared_address(&barrier)), "r"(parity)
+               : "memory");
+  return done != 0;
+}
+
 // Waits until the phase of this parity is complete. TIK_TRAP_AFTER_WAITS turns a deadlock into an error in debugging builds.
 __device__ __forceinline__ void wait(uint64_t& barrier, uint32_t parity) {
 #ifdef TIK_TRAP_AFTER_WAITS
@@ -66,6 +76,16 @@ __device__ __forceinline__ void named_barrier_sync(uint32_t id, uint32_t threads
 
 __device__ __forceinline__ void named_barrier_arrive(uint32_t id, uint32_t threads) {
   asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
+// Whether `value` is true for all threads of the barrier.
+__device__ __forceinline__ bool named_barrier_all(uint32_t id, uint32_t threads, bool value) {
+  uint32_t all;
+  asm volatile("{\n.reg .pred p, q;\nsetp.ne.u32 p, %1, 0;\nbarrier.cta.red.and.pred q, %2, %3, p;\nselp.u32 %0, 1, 0, q;\n}"
+               : "=r"(all)
+               : "r"(static_cast<uint32_t>(value)), "r"(id), "r"(threads)
+               : "memory");
+  return all != 0;
 }
 
 // --- registers, launches, proxies ---

@@ -30,9 +30,9 @@ class SerialConsumer {
   __device__ __forceinline__ void run() {
     Pipe<1> query_pipe;
     while (true) {
-      ptx::wait(shared_.queries_full, query_pipe.parity);
+      ptx::wait(shared_.queries_full[group_], query_pipe.parity);
       query_pipe.advance();
-      WorkItem const item = shared_.item;
+      WorkItem const item = shared_.items[group_];
       __syncwarp(); // every lane has read the item before one of them gives the queries back
       if (item.sequence < 0) break;
       int const first = item.block * Shared::block_rows + group_ * group_rows; // position of this group's first row
@@ -46,7 +46,7 @@ class SerialConsumer {
         compute(o, total, tiles, first % tile_keys == 0);
         write_rows<head_dim>(o, total, item, parameters_, first + row_in_group());
       } else {
-        release(shared_.queries_empty);
+        release(shared_.queries_empty[group_]);
       }
       pass(block_tiles - tiles);
     }
@@ -120,7 +120,7 @@ class SerialConsumer {
     wait_keys();
     multiply_scores<keys>(s);
     if constexpr (last) {
-      release(shared_.queries_empty);
+      release(shared_.queries_empty[group_]);
       mask_scores<keys>(s, keys - group_rows, row_in_group() + keys - group_rows);
     }
     weigh<keys>(s, part, alpha, parameters_.scale_log2);

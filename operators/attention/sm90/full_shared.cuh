@@ -34,6 +34,11 @@ struct Pipe {
       parity ^= 1;
     }
   }
+  // Tells the compiler that all lanes hold the same.
+  __device__ __forceinline__ void make_uniform() {
+    stage = __shfl_sync(~0u, stage, 0);
+    parity = __shfl_sync(~0u, parity, 0);
+  }
 };
 
 // Tiles are [head_dim / 64][rows][64], each row of 64 swizzled by 128 bytes as TMA writes and wgmma reads it.
@@ -53,18 +58,21 @@ struct alignas(1024) FullShared {
   Bf16 values[stages][tile_keys * head_dim];
   float4 total[groups][head_dim / 8][group_threads]; // the folded parts; each thread has its own column
 
-  uint64_t queries_full;
-  uint64_t queries_empty;
+  uint64_t queries_full[groups]; // each group has rows of its own
+  uint64_t queries_empty[groups];
   uint64_t keys_full[stages];
   uint64_t keys_empty[stages];
   uint64_t values_full[stages];
   uint64_t values_empty[stages];
-  WorkItem item; // valid while queries_full is complete and queries_empty is not
+  WorkItem items[groups]; // valid while queries_full is complete and queries_empty is not
 
-  // item_readers: warps other than consumers that read the item.
+  // item_readers: warps other than consumers that read the item of group 0.
   __device__ void init_barriers(int item_readers) {
-    ptx::init_barrier(queries_full, 1);
-    ptx::init_barrier(queries_empty, arrivals + item_readers * arrivals_per_warp);
+    for (int group = 0; group < groups; ++group) {
+      int const readers = group_threads / 32 + (group == 0 ? item_readers : 0);
+      ptx::init_barrier(queries_full[group], 1);
+      ptx::init_barrier(queries_empty[group], readers * arrivals_per_warp);
+    }
     for (int stage = 0; stage < stages; ++stage) {
       ptx::init_barrier(keys_full[stage], 1);
       ptx::init_barrier(keys_empty[stage], arrivals);

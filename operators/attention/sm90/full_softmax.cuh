@@ -45,22 +45,40 @@ __device__ __forceinline__ void mask_scores(float (&s)[keys / 2], int first, int
 }
 
 // The rows' maximum moves on. alpha is what sums and output of the part are to be multiplied with, shift what weight() takes.
+// There is an instruction for the maximum of three integers, but none for three floats; where the result is not negative, both
+// orders agree.
 template <int keys>
 __device__ __forceinline__ void advance_max(float const (&s)[keys / 2], RowState& part, float (&alpha)[2], float (&shift)[2],
                                             float scale) {
+  float const before[2] = {part.m[0], part.m[1]};
+  int top[2];
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    float const before = part.m[half];
-    float even = before;
-    float odd = before;
+    int even = __float_as_int(before[half]);
+    int odd = even;
 #pragma unroll
     for (int block = 0; block < keys / 8; block += 2) {
-      even = fmaxf(even, fmaxf(s[4 * block + 2 * half], s[4 * block + 2 * half + 1]));
-      odd = fmaxf(odd, fmaxf(s[4 * block + 4 + 2 * half], s[4 * block + 4 + 2 * half + 1]));
+      even = __vimax3_s32(even, __float_as_int(s[4 * block + 2 * half]), __float_as_int(s[4 * block + 2 * half + 1]));
+      odd = __vimax3_s32(odd, __float_as_int(s[4 * block + 4 + 2 * half]), __float_as_int(s[4 * block + 4 + 2 * half + 1]));
     }
-    part.m[half] = quad_max(fmaxf(even, odd));
+    int x = max(even, odd);
+    x = max(x, __shfl_xor_sync(~0u, x, 1));
+    top[half] = max(x, __shfl_xor_sync(~0u, x, 2));
+  }
+  if (__any_sync(~0u, (top[0] | top[1]) < 0)) [[unlikely]] {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      float x = before[half];
+#pragma unroll
+      for (int block = 0; block < keys / 8; ++block) x = fmaxf(x, fmaxf(s[4 * block + 2 * half], s[4 * block + 2 * half + 1]));
+      top[half] = __float_as_int(quad_max(x));
+    }
+  }
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    part.m[half] = __int_as_float(top[half]);
     shift[half] = scaled_max(part.m[half], scale);
-    alpha[half] = rescale(before, part.m[half], scale);
+    alpha[half] = rescale(before[half], part.m[half], scale);
   }
 }
 

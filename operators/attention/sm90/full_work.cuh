@@ -24,6 +24,9 @@ struct Sequence {
   int first_position; // of its first query token
   int length;         // keys
 
+  __device__ bool operator==(Sequence const& other) const {
+    return first_row == other.first_row && first_position == other.first_position && length == other.length;
+  }
   __device__ int first_block(int block_rows) const { return first_position / block_rows; }
   __device__ int blocks(int block_rows) const {
     return first_position < length ? (length - 1) / block_rows - first_block(block_rows) + 1 : 0;
@@ -42,9 +45,9 @@ struct WorkItem {
 
 __device__ __forceinline__ Sequence load_sequence(tik_attention_args const& args, int sequence) {
   if (sequence >= args.batch) return {0, 0, 0};
-  int const first_row = args.query_offsets[sequence];
-  int const rows = args.query_offsets[sequence + 1] - first_row;
-  int const length = args.kv_lengths == nullptr ? rows : args.kv_lengths[sequence];
+  int const first_row = __ldcg(&args.query_offsets[sequence]);
+  int const rows = __ldcg(&args.query_offsets[sequence + 1]) - first_row;
+  int const length = args.kv_lengths == nullptr ? rows : __ldcg(&args.kv_lengths[sequence]);
   return {first_row, length - rows, length};
 }
 
@@ -53,18 +56,21 @@ __device__ __forceinline__ Sequence load_sequence(tik_attention_args const& args
 template <int block_rows>
 class WorkFinder {
  public:
-  __device__ explicit WorkFinder(tik_attention_args const& args, int lane) : args_(args), lane_(lane) { load_window(0); }
+  __device__ explicit WorkFinder(tik_attention_args const& args, int lane) : args_(&args), lane_(lane) { load_window(0); }
+
+  // Whether all that was read so far is still so.
+  __device__ bool still_true() const { return window_ == 0 && __all_sync(~0u, load_sequence(*args_, lane_) == sequence_); }
 
   __device__ WorkItem find(int number) {
     while (number >= window_begin_ + window_items_) {
-      if (window_ + 32 >= args_.batch) return {-1, 0, 0, 0, 0, 0, 0};
+      if (window_ + 32 >= args_->batch) return {-1, 0, 0, 0, 0, 0, 0};
       window_begin_ += window_items_;
       load_window(window_ + 32);
     }
     int const in_window = number - window_begin_;
     int const owner = __ffs(__ballot_sync(~0u, in_window < items_through_)) - 1;
     int const in_sequence = in_window - (__shfl_sync(~0u, items_through_, owner) -
-                                         __shfl_sync(~0u, sequence_.blocks(block_rows), owner) * args_.shape.query_heads);
+                                         __shfl_sync(~0u, sequence_.blocks(block_rows), owner) * args_->shape.query_heads);
     Sequence const sequence{__shfl_sync(~0u, sequence_.first_row, owner), __shfl_sync(~0u, sequence_.first_position, owner),
                             __shfl_sync(~0u, sequence_.length, owner)};
     return place(window_ + owner, sequence, in_sequence);
@@ -73,8 +79,8 @@ class WorkFinder {
  private:
   __device__ void load_window(int window) {
     window_ = window;
-    sequence_ = load_sequence(args_, window + lane_);
-    items_through_ = sequence_.blocks(block_rows) * args_.shape.query_heads;
+    sequence_ = load_sequence(*args_, window + lane_);
+    items_through_ = sequence_.blocks(block_rows) * args_->shape.query_heads;
 #pragma unroll
     for (int distance = 1; distance < 32; distance *= 2) {
       int const below = __shfl_up_sync(~0u, items_through_, distance);
@@ -84,14 +90,14 @@ class WorkFinder {
   }
 
   __device__ WorkItem place(int index, Sequence const& sequence, int in_sequence) const {
-    int const ratio = args_.shape.query_heads / args_.shape.kv_heads;
-    int const fitting = static_cast<int>(l2_bytes_for_kv / (4 * args_.shape.head_dim)) / sequence.length;
-    int const kv_heads_per_group = min(max(fitting, 1), args_.shape.kv_heads);
+    int const ratio = args_->shape.query_heads / args_->shape.kv_heads;
+    int const fitting = static_cast<int>(l2_bytes_for_kv / (4 * args_->shape.head_dim)) / sequence.length;
+    int const kv_heads_per_group = min(max(fitting, 1), args_->shape.kv_heads);
     int const blocks = sequence.blocks(block_rows);
     int const heads_per_group = kv_heads_per_group * ratio;
     int const group = in_sequence / (blocks * heads_per_group);
     int const in_group = in_sequence - group * blocks * heads_per_group;
-    int const heads = min(heads_per_group, args_.shape.query_heads - group * heads_per_group);
+    int const heads = min(heads_per_group, args_->shape.query_heads - group * heads_per_group);
     int const from_last = in_group / heads;
     int const query_head = group * heads_per_group + in_group - from_last * heads;
     return {index,
@@ -103,7 +109,7 @@ class WorkFinder {
             sequence.length};
   }
 
-  tik_attention_args const& args_;
+  tik_attention_args const* args_;
   int lane_;
   int window_;           // first sequence of the window; lane i holds sequence window_ + i
   int window_begin_ = 0; // number of the window's first item
