@@ -40,10 +40,10 @@ typedef enum tik_status {
 } tik_status;
 
 typedef struct tik_attention_shape {
-  int32_t query_heads;  /* a multiple of kv_heads, at most 16 times as many */
+  int32_t query_heads; /* a multiple of kv_heads, at most 16 times as many */
   int32_t kv_heads;
-  int32_t head_dim;     /* 64 or 128 */
-  float softmax_scale;  /* finite, > 0; usually 1 / sqrt(head_dim) */
+  int32_t head_dim;    /* 64 or 128 */
+  float softmax_scale; /* finite, > 0; usually 1 / sqrt(head_dim) */
 } tik_attention_shape;
 
 /* What a workspace must suffice for. Its size depends on these and on the shape alone. */
@@ -57,15 +57,15 @@ typedef struct tik_attention_limits {
 typedef enum tik_kv_layout {
   TIK_KV_PACKED = 0,     /* token t of sequence b is row query_offsets[b] + t; full only */
   TIK_KV_CONTIGUOUS = 1, /* token t of sequence b: b * sequence_stride + t * token_stride */
-  TIK_KV_PAGED = 2       /* token t of sequence b: page_table[b, t / page_size] * page_stride + (t % page_size) * token_stride */
+  TIK_KV_PAGED = 2 /* token t of sequence b: page_table[b, t / page_size] * page_stride + (t % page_size) * token_stride */
 } tik_kv_layout;
 
 /* Where keys and values lie. head_dim is contiguous; all strides count elements, are multiples of 8 and equal for both. */
 typedef struct tik_kv_view {
-  int32_t layout; /* a tik_kv_layout */
-  int32_t page_size; /* tokens a page, 1 to 256; paged only */
-  const tik_bf16* keys;   /* 16-byte aligned */
-  const tik_bf16* values; /* 16-byte aligned */
+  int32_t layout;          /* a tik_kv_layout */
+  int32_t page_size;       /* tokens a page, 1 to 256; paged only */
+  const tik_bf16* keys;    /* 16-byte aligned */
+  const tik_bf16* values;  /* 16-byte aligned */
   int64_t sequence_stride; /* contiguous only */
   int64_t page_stride;     /* paged only */
   int64_t token_stride;
@@ -99,8 +99,8 @@ typedef struct tik_attention_args {
   int64_t out_head_stride;  /* elements, a multiple of 8 */
   float* lse;               /* [query_tokens, query_heads], natural logarithm, fp32; NULL when not wanted */
 
-  /* tik_attention_workspace_bytes(...) bytes, 256-byte aligned, zeroed once before its first use; every call leaves it ready for
-   * the next. Calls that may run at the same time need workspaces of their own. NULL when the size is 0. */
+  /* tik_attention_workspace_bytes(...) bytes, 256-byte aligned, zeroed once before its first use; every call leaves it ready
+   * for the next. Calls that may run at the same time need workspaces of their own. NULL when the size is 0. */
   void* workspace;
   size_t workspace_bytes;
   void* stream; /* a cudaStream_t; NULL on the CPU backend */

@@ -16,24 +16,31 @@ enum class ErrorKind {
 
 struct Error {
   ErrorKind kind = ErrorKind::input;
-  std::string message; // complete sentence(s), with the place in front where there is one: "spec.toml:12: [measurement] rounds: ..."
+  std::string
+      message; // complete sentence(s), with the place in front where there is one: "spec.toml:12: [measurement] rounds: ..."
 };
 
 template <class T>
 using Result = tl::expected<T, Error>;
 
-inline tl::unexpected<Error> input_error(std::string message) { return tl::unexpected(Error{ErrorKind::input, std::move(message)}); }
-inline tl::unexpected<Error> machine_error(std::string message) { return tl::unexpected(Error{ErrorKind::machine, std::move(message)}); }
-inline tl::unexpected<Error> damage_error(std::string message) { return tl::unexpected(Error{ErrorKind::damage, std::move(message)}); }
+inline tl::unexpected<Error> input_error(std::string message) {
+  return tl::unexpected(Error{ErrorKind::input, std::move(message)});
+}
+inline tl::unexpected<Error> machine_error(std::string message) {
+  return tl::unexpected(Error{ErrorKind::machine, std::move(message)});
+}
+inline tl::unexpected<Error> damage_error(std::string message) {
+  return tl::unexpected(Error{ErrorKind::damage, std::move(message)});
+}
 
-}  // namespace tik
+} // namespace tik
 
 // Hands an error on: TIK_TRY(auto x, f()); declares x or returns f()'s error.
 #define TIK_CONCAT_INNER(a, b) a##b
 #define TIK_CONCAT(a, b) TIK_CONCAT_INNER(a, b)
-#define TIK_TRY(declaration, expression)                                              \
-  auto TIK_CONCAT(tik_result_, __LINE__) = (expression);                              \
+#define TIK_TRY(declaration, expression)                                                                               \
+  auto TIK_CONCAT(tik_result_, __LINE__) = (expression);                                                               \
   if (!TIK_CONCAT(tik_result_, __LINE__)) return tl::unexpected(std::move(TIK_CONCAT(tik_result_, __LINE__).error())); \
   declaration = std::move(*TIK_CONCAT(tik_result_, __LINE__))
-#define TIK_CHECK(expression)                                                         \
+#define TIK_CHECK(expression) \
   if (auto tik_checked = (expression); !tik_checked) return tl::unexpected(std::move(tik_checked.error()))

@@ -20,7 +20,7 @@ template <char Letter>
 struct Id {
   std::int64_t number = 0; // from 1, in order of creation; I0 is the root implementation
   static constexpr char letter = Letter;
-  auto operator<=>(Id const&) const = default;
+  auto operator<=>(Id const&) const = default; // NOLINT(modernize-use-nullptr)
 };
 using OpportunityId = Id<'O'>;
 using ImplementationId = Id<'I'>;
@@ -28,7 +28,9 @@ using ActionId = Id<'A'>;
 using AuditId = Id<'U'>;
 using LineageId = Id<'L'>;
 template <char L>
-std::string to_string(Id<L> id) { return std::string(1, L).append(std::to_string(id.number)); }
+std::string to_string(Id<L> id) {
+  return std::string(1, L).append(std::to_string(id.number));
+}
 // "O12" -> OpportunityId{12}; an error sentence names the text and what an id of this type looks like.
 template <char L>
 Result<Id<L>> parse_id(std::string_view text);
@@ -36,9 +38,13 @@ Result<Id<L>> parse_id(std::string_view text);
 // A proposed search direction: a mechanism, not an edit.
 struct Opportunity {
   OpportunityId id;
-  enum class Kind { change, merge, reactivate } kind = Kind::change; // merge: two branches; reactivate: an archived implementation
-  std::string mechanism;                         // what to change in how the hardware is used, and why it should pay
-  std::vector<std::string> workloads;            // affected workload ids; may be empty when entry points are given
+  enum class Kind {
+    change,
+    merge,
+    reactivate
+  } kind = Kind::change;              // merge: two branches; reactivate: an archived implementation
+  std::string mechanism;              // what to change in how the hardware is used, and why it should pay
+  std::vector<std::string> workloads; // affected workload ids; may be empty when entry points are given
   std::vector<spec::EntryPoint> entry_points;
   std::vector<AuditId> evidence;                 // at least one audit
   std::string evidence_note;                     // what in those audits supports it
@@ -59,11 +65,11 @@ struct Withdrawal {
 
 struct Implementation {
   ImplementationId id;
-  std::string commit;        // git commit id; its parents are the commits of `parents`
-  std::string source_sha256; // evaluator::hash_source_tree of the tree
+  std::string commit;                    // git commit id; its parents are the commits of `parents`
+  std::string source_sha256;             // evaluator::hash_source_tree of the tree
   std::vector<ImplementationId> parents; // empty for the root, two for a merge
-  std::string target;        // "cpu", "sm_90a"
-  spec::Manifest manifest;   // entry points, shared regions, dispatch rules, numerical requirements as the tree states them
+  std::string target;                    // "cpu", "sm_90a"
+  spec::Manifest manifest; // entry points, shared regions, dispatch rules, numerical requirements as the tree states them
   std::string created_at;
 };
 
@@ -81,15 +87,15 @@ struct Action {
   OpportunityId opportunity;
   std::vector<ImplementationId> parents;
   ImplementationId result;
-  ActionForm form = ActionForm::joint; // computed from the files changed and the manifest's roles, never believed
-  std::string diff;                    // unified diff against the first parent: the exact modification
+  ActionForm form = ActionForm::joint;          // computed from the files changed and the manifest's roles, never believed
+  std::string diff;                             // unified diff against the first parent: the exact modification
   std::vector<std::string> workloads, variants; // targeted
-  std::string scope;                   // in words
-  std::vector<std::string> regions;    // "file:first-last" of the changed lines, computed from the diff
-  std::string expected_effect;         // on the hardware
+  std::string scope;                            // in words
+  std::vector<std::string> regions;             // "file:first-last" of the changed lines, computed from the diff
+  std::string expected_effect;                  // on the hardware
   std::vector<NumericalRisk> risks;
-  std::string contradiction;           // the measurement that would contradict the rationale
-  std::string agent;                   // who acted
+  std::string contradiction; // the measurement that would contradict the rationale
+  std::string agent;         // who acted
   std::string created_at;
 };
 
@@ -108,12 +114,12 @@ Result<BranchStatus> branch_status_from(std::string_view text);
 // The agent's reading of an audit and its decision about one implementation's branch.
 struct LineageDecision {
   LineageId id;
-  ImplementationId implementation;   // whose branch is decided: for a failed offspring, continue names the verified parent
-  AuditId audit;                     // the audit that was read
-  std::string interpretation;        // what the audit says, in words
+  ImplementationId implementation; // whose branch is decided: for a failed offspring, continue names the verified parent
+  AuditId audit;                   // the audit that was read
+  std::string interpretation;      // what the audit says, in words
   BranchStatus status = BranchStatus::continued;
-  std::string reason;                // why this status
-  std::vector<AuditId> evidence;     // further audits it rests on; abandon needs repeated failures or contradicting evidence here
+  std::string reason;            // why this status
+  std::vector<AuditId> evidence; // further audits it rests on; abandon needs repeated failures or contradicting evidence here
   std::vector<OpportunityId> follow_ups; // opportunities recorded together with this decision, by id
   std::string agent;
   std::string created_at;
@@ -147,4 +153,4 @@ Result<Audit> audit_from_json(Json const&);
 Result<LineageDecision> lineage_decision_from_json(Json const&);
 Result<ModelUsage> model_usage_from_json(Json const&);
 
-}  // namespace tik::ir
+} // namespace tik::ir
