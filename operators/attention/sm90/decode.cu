@@ -3,13 +3,14 @@
 #include <cstdint>
 
 #include "operators/attention/sm90/decode_kernel.cuh"
+#include "operators/attention/sm90/decode_tile.cuh"
 #include "operators/attention/sm90/decode_variant.h"
+#include "operators/attention/sm90/dispatch.h"
 #include "operators/attention/sm90/launch.h"
 
 namespace tik::attention::sm90 {
 namespace {
 
-constexpr int multiprocessors = 132; // of an H200; another number costs time, not bits
 constexpr int64_t alignment = 256;
 int64_t aligned(int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
@@ -74,83 +75,97 @@ DecodeParams decode_params(tik_attention_args const& args) {
   return params;
 }
 
-template <int HeadDim, int Cluster, int RowBlocks, int Stages>
-cudaError_t launch(tik_attention_args const& args) {
-  using Shape = DecodeShape<HeadDim, Cluster, RowBlocks, Stages>;
+// Launches with the programmatic attribute: what a kernel does before it waits for the kernel before overlaps with that.
+cudaError_t launch_kernel(void (*kernel)(DecodeParams), dim3 grid, int threads, int shared_bytes, unsigned cluster,
+                          tik_attention_args const& args) {
   if (args.kv.token_stride >= int64_t{1} << 30) return cudaErrorInvalidValue; // token_bytes is 32 bits wide
-  auto* const kernel = decode_kernel<Shape>;
-  constexpr int shared_bytes = sizeof(DecodeShared<Shape>);
   cudaError_t const error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
   if (error != cudaSuccess) return error;
   cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, 100);
-
-  DecodeGrid const grid = decode_grid(args.shape, args.limits);
   cudaLaunchConfig_t config{};
-  int64_t const items = int64_t{grid.parts} * grid.row_blocks * args.shape.kv_heads * args.batch;
-  config.gridDim =
-      Cluster == 1 ? dim3(static_cast<unsigned>(std::min<int64_t>(items, multiprocessors * Shape::blocks_per_multiprocessor)))
-                   : dim3(Cluster * args.shape.kv_heads, grid.parts * grid.row_blocks, args.batch);
-  config.blockDim = dim3(Shape::threads);
+  config.gridDim = grid;
+  config.blockDim = dim3(threads);
   config.dynamicSmemBytes = shared_bytes;
   config.stream = static_cast<cudaStream_t>(args.stream);
   cudaLaunchAttribute attributes[2]{};
   attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
   attributes[0].val.programmaticStreamSerializationAllowed = 1;
   attributes[1].id = cudaLaunchAttributeClusterDimension;
-  attributes[1].val.clusterDim = {Cluster, 1, 1};
+  attributes[1].val.clusterDim = {cluster, 1, 1};
   config.attrs = attributes;
-  config.numAttrs = Cluster > 1 ? 2 : 1;
+  config.numAttrs = cluster > 1 ? 2 : 1;
   return cudaLaunchKernelEx(&config, kernel, decode_params(args));
 }
 
+template <int HeadDim, int Cluster, int RowBlocks, int Stages, int Parts = 1>
+cudaError_t launch(tik_attention_args const& args) {
+  using Shape = DecodeShape<HeadDim, Cluster, RowBlocks, Stages, Parts>;
+  constexpr int shared_bytes = sizeof(DecodeShared<Shape>);
+  static_assert(shared_bytes <= (Shape::blocks_per_multiprocessor == 1 ? 232448 : 115712)); // of a multiprocessor of Hopper
+  DecodeGrid const grid = decode_grid(args.shape, args.limits);
+  if (Parts > 1 && grid.parts > Parts) return cudaErrorInvalidConfiguration;
+  int64_t const items = int64_t{grid.parts} * grid.row_blocks * args.shape.kv_heads * args.batch;
+  dim3 blocks(Cluster * args.shape.kv_heads, grid.parts * grid.row_blocks, args.batch);
+  if (Parts > 1) blocks = dim3(Cluster * Parts * args.shape.kv_heads, grid.row_blocks, args.batch);
+  if (Shape::walks) blocks = dim3(static_cast<unsigned>(std::min<int64_t>(items, multiprocessors)));
+  return launch_kernel(decode_kernel<Shape>, blocks, Shape::threads, shared_bytes, Cluster * Parts, args);
+}
+
 template <int HeadDim, int RowBlocks, int Stages>
-cudaError_t launch_cluster(tik_attention_args const& args, int cluster) {
-  if (cluster == 2) return launch<HeadDim, 2, RowBlocks, Stages>(args);
-  if (cluster == 4) return launch<HeadDim, 4, RowBlocks, Stages>(args);
+cudaError_t launch_cluster(tik_attention_args const& args, DecodeVariant const& variant) {
+  if (variant.parts == 2 && variant.cluster == 4) return launch<HeadDim, 4, RowBlocks, Stages, 2>(args);
+  if (variant.parts == 4 && variant.cluster == 2) return launch<HeadDim, 2, RowBlocks, Stages, 4>(args);
+  if (variant.parts > 1) return cudaErrorInvalidConfiguration;
+  if (variant.cluster == 2) return launch<HeadDim, 2, RowBlocks, Stages>(args);
+  if (variant.cluster == 4) return launch<HeadDim, 4, RowBlocks, Stages>(args);
   if constexpr (HeadDim == 128) {
-    if (cluster == 8) return launch<HeadDim, 8, RowBlocks, Stages>(args);
+    if (variant.cluster == 8) return launch<HeadDim, 8, RowBlocks, Stages>(args);
   }
   return cudaErrorInvalidConfiguration;
 }
 
-template <int HeadDim>
-cudaError_t launch_head_dim(tik_attention_args const& args, DecodeVariant const& variant) {
-  if (variant.cluster == 1) {
-    if (variant.row_blocks == 2) return launch<HeadDim, 1, 2, 6>(args);
-    return variant.stages == 8 ? launch<HeadDim, 1, 1, 8>(args) : launch<HeadDim, 1, 1, 5>(args);
+template <int HeadDim, int RowBlocks, int Splits, bool Paged>
+cudaError_t launch_tile(tik_attention_args const& args) {
+  using Shape = TileShape<HeadDim, RowBlocks, Splits, Paged>;
+  dim3 const grid(Splits * args.shape.kv_heads, decode_grid(args.shape, args.limits).row_blocks, args.batch);
+  return launch_kernel(decode_tile_kernel<Shape>, grid, Shape::threads, sizeof(TileShared<Shape>), 1, args);
+}
+
+template <int HeadDim, int RowBlocks, bool Paged>
+cudaError_t launch_tile(tik_attention_args const& args, int splits) {
+  if (splits == 1) return launch_tile<HeadDim, RowBlocks, 1, Paged>(args);
+  if (splits == 2) return launch_tile<HeadDim, RowBlocks, 2, Paged>(args);
+  if constexpr (HeadDim == 128) {
+    if (splits == 4) return launch_tile<HeadDim, RowBlocks, 4, Paged>(args);
   }
-  if (variant.row_blocks == 2) return launch_cluster<HeadDim, 2, 4>(args, variant.cluster);
-  if (variant.stages == 8) return launch_cluster<HeadDim, 1, 8>(args, variant.cluster);
-  return launch_cluster<HeadDim, 1, 5>(args, variant.cluster);
+  return cudaErrorInvalidConfiguration;
+}
+
+template <int HeadDim, int RowBlocks>
+cudaError_t launch_rows(tik_attention_args const& args, DecodeVariant const& variant) {
+  if (variant.splits > 0) {
+    if (args.limits.kv_length > tile_keys || args.query_offsets) return cudaErrorInvalidConfiguration;
+    return args.kv.layout == TIK_KV_PAGED ? launch_tile<HeadDim, RowBlocks, true>(args, variant.splits)
+                                          : launch_tile<HeadDim, RowBlocks, false>(args, variant.splits);
+  }
+  if (variant.cluster == 1) return launch<HeadDim, 1, RowBlocks, stages_of_walk(RowBlocks)>(args);
+  if (variant.stages == 8) return launch_cluster<HeadDim, RowBlocks, 8>(args, variant);
+  if constexpr (RowBlocks == 1) {
+    if (variant.stages == 4 && variant.parts == 1) return launch_cluster<HeadDim, RowBlocks, 4>(args, variant);
+  }
+  return cudaErrorInvalidConfiguration;
 }
 
 } // namespace
 
-DecodeGrid decode_grid(tik_attention_shape const& shape, tik_attention_limits const& limits) {
-  DecodeGrid grid{};
-  grid.rows = limits.query_length * (shape.query_heads / shape.kv_heads);
-  grid.block_rows = grid.rows <= 8 ? 8 : 16;
-  grid.row_blocks = (grid.rows + grid.block_rows - 1) / grid.block_rows;
-  grid.parts = std::max(1, (limits.kv_length + part_keys - 1) / part_keys);
-  return grid;
-}
-
-DecodeVariant choose_decode(tik_attention_shape const& shape, tik_attention_limits const& limits, int batch) {
-  DecodeGrid const grid = decode_grid(shape, limits);
-  int64_t const items = int64_t{batch} * shape.kv_heads * grid.row_blocks * grid.parts;
-  // Measured on an H200. Few items: clusters that all run at once with one block a multiprocessor (15 of 8, 30 of 4, 66 of 2),
-  // then with two. Many: blocks alone, one a multiprocessor, which walk over them.
-  int cluster = items <= 15 ? 8 : items <= 30 ? 4 : items <= multiprocessors || batch > largest_walked_batch ? 2 : 1;
-  cluster = std::min(cluster, shape.head_dim / 16);
-  return {cluster, grid.block_rows / 8, items * cluster <= multiprocessors ? 8 : 5};
-}
-
 cudaError_t launch_decode_variant(tik_attention_args const& args, DecodeVariant const& variant) {
-  return args.shape.head_dim == 128 ? launch_head_dim<128>(args, variant) : launch_head_dim<64>(args, variant);
+  bool const two = variant.row_blocks == 2;
+  if (args.shape.head_dim == 128) return two ? launch_rows<128, 2>(args, variant) : launch_rows<128, 1>(args, variant);
+  return two ? launch_rows<64, 2>(args, variant) : launch_rows<64, 1>(args, variant);
 }
 
 cudaError_t launch_decode(tik_attention_args const& args) {
-  return launch_decode_variant(args, choose_decode(args.shape, args.limits, args.batch));
+  return launch_decode_variant(args, choose_decode(args.shape, args.limits, args.batch, args.query_offsets != nullptr));
 }
 
 int64_t decode_workspace_bytes(tik_attention_shape const& shape, tik_attention_limits const& limits) {

@@ -82,6 +82,15 @@ class Partials {
   float2* state_;
 };
 
+__device__ __forceinline__ void read_columns(float (&columns)[2], float2 const* from) {
+  float2 const two = __ldcg(from);
+  columns[0] = two.x, columns[1] = two.y;
+}
+__device__ __forceinline__ void read_columns(float (&columns)[4], float2 const* from) {
+  float4 const four = __ldcg(reinterpret_cast<float4 const*>(from));
+  columns[0] = four.x, columns[1] = four.y, columns[2] = four.z, columns[3] = four.w;
+}
+
 // Counts this block's arrival; true in all of `threads` threads, the first of which has `thread` 0, of the block that arrives
 // last, which may read what the others wrote. Leaves the counter at zero. `barrier` is for those threads alone.
 __device__ __forceinline__ bool arrive_last(uint32_t* arrivals, int expected, uint32_t& shared_result, int thread, int threads,
@@ -95,43 +104,74 @@ __device__ __forceinline__ bool arrive_last(uint32_t* arrivals, int expected, ui
   return shared_result;
 }
 
-// Folds all parts of the block's columns in order and writes the result: the work of the block that arrived last.
+// What has been folded of a row: some columns of it.
+template <int Columns>
+struct Total {
+  float most = minus_infinity;
+  float sum = 0;
+  float output[Columns] = {};
+
+  // The first part is moved, not folded.
+  __device__ __forceinline__ void add(float2 state, float const (&part_output)[Columns], bool first, float scale_log2) {
+    FoldFactors const factors = fold_factors(most, state.x, scale_log2);
+    most = fold_max(most, state.x);
+    sum = first ? state.y : fold(sum, state.y, factors);
+#pragma unroll
+    for (int i = 0; i < Columns; ++i) output[i] = first ? part_output[i] : fold(output[i], part_output[i], factors);
+  }
+};
+
+// Folds all parts of the block's columns in order and writes the result: the work of the block that arrived last. Nobody works
+// meanwhile when it is the last item, so a thread reads all it can before it folds: 8 parts of two columns, or, where 16 rows
+// would be many rounds of that, 4 parts of two times four columns.
 template <class Shape>
 __device__ __forceinline__ void fold_parts(DecodeParams const& params, Item const& item, Partials<Shape> const& partials,
                                            int thread, int threads) {
-  constexpr int pairs = Shape::columns / 2;
-  constexpr int ahead = 8; // parts read before the first is folded
-  for (int index = thread; index < item.rows * pairs; index += threads) {
-    int const row = index / pairs;
-    int const column = item.rank * Shape::columns + index % pairs * 2;
-    int const parts = (keys_seen(params, item, row) + part_keys - 1) / part_keys;
-    float most = minus_infinity, sum = 0;
-    float2 output = {0, 0};
-    for (int first = 0; first < parts; first += ahead) {
-      float2 states[ahead];
-      float2 outputs[ahead];
+  constexpr int width = Shape::row_blocks == 1 ? 2 : 4;
+  constexpr int together = Shape::row_blocks == 1 ? 1 : 2;
+  constexpr int ahead = Shape::row_blocks == 1 ? 8 : 4;
+  constexpr int a_row = Shape::columns / width;
+  for (int begin = thread; begin < item.rows * a_row; begin += together * threads) {
+    int rows[together], columns[together], parts[together];
+    Total<width> totals[together];
 #pragma unroll
-      for (int i = 0; i < ahead; ++i) {
-        int const part = min(first + i, parts - 1);
-        states[i] = __ldcg(partials.state(part, item.rank, row));
-        outputs[i] = __ldcg(partials.output(part, row, column));
+    for (int n = 0; n < together; ++n) {
+      int const index = min(begin + n * threads, item.rows * a_row - 1); // the last is perhaps folded twice, to the same bits
+      rows[n] = index / a_row;
+      columns[n] = item.rank * Shape::columns + index % a_row * width;
+      parts[n] = (keys_seen(params, item, rows[n]) + part_keys - 1) / part_keys;
+    }
+    for (int first = 0; first < item.parts; first += ahead) {
+      float2 states[together][ahead];
+      float outputs[together][ahead][width];
+#pragma unroll
+      for (int n = 0; n < together; ++n) {
+#pragma unroll
+        for (int i = 0; i < ahead; ++i) {
+          int const part = min(first + i, parts[n] - 1);
+          states[n][i] = __ldcg(partials.state(part, item.rank, rows[n]));
+          read_columns(outputs[n][i], partials.output(part, rows[n], columns[n]));
+        }
       }
 #pragma unroll
-      for (int i = 0; i < ahead; ++i) {
-        FoldFactors const factors = fold_factors(most, states[i].x, params.scale_log2);
-        bool const moves = first + i == 0; // the first part is moved, not folded
-        bool const exists = first + i < parts;
-        float const folded_sum = moves ? states[i].y : fold(sum, states[i].y, factors);
-        float const folded_x = moves ? outputs[i].x : fold(output.x, outputs[i].x, factors);
-        float const folded_y = moves ? outputs[i].y : fold(output.y, outputs[i].y, factors);
-        most = exists ? fold_max(most, states[i].x) : most;
-        sum = exists ? folded_sum : sum;
-        output.x = exists ? folded_x : output.x;
-        output.y = exists ? folded_y : output.y;
+      for (int n = 0; n < together; ++n) {
+#pragma unroll
+        for (int i = 0; i < ahead; ++i) {
+          Total<width> folded = totals[n];
+          folded.add(states[n][i], outputs[n][i], first + i == 0, params.scale_log2);
+          if (first + i < parts[n]) totals[n] = folded;
+        }
       }
     }
-    write_output(output_row(params, item, row) + column, output, reciprocal(sum));
-    if (column == 0 && params.lse) write_lse(params, item, row, most, sum);
+#pragma unroll
+    for (int n = 0; n < together; ++n) {
+      auto const& [most, sum, output] = totals[n];
+      __nv_bfloat16* const out = output_row(params, item, rows[n]) + columns[n];
+      float const inverse = reciprocal(sum);
+#pragma unroll
+      for (int i = 0; i < width; i += 2) write_output(out + i, {output[i], output[i + 1]}, inverse);
+      if (columns[n] == 0 && params.lse) write_lse(params, item, rows[n], most, sum);
+    }
   }
 }
 

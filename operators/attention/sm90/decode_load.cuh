@@ -59,7 +59,7 @@ class Loader {
     compute_now(value_source_);
   }
 
-  // Loads the query rows of an item; they have arrived when its first stage has.
+  // Loads the query rows of an item; they have arrived when its first stage has. Needs its rows, not its keys.
   __device__ __forceinline__ void load_queries(Item const& item, uint32_t buffer) {
     constexpr int chunks = Shape::head_dim / 8;
     uint32_t const shared = shared_address(shared_.queries[buffer]);
@@ -111,7 +111,7 @@ class Loader {
   // One stage: `key` is this thread's key in the first pass, keys from `end` on are not needed; `whole`: all keys exist.
   template <class Rows>
   __device__ __forceinline__ void load(uint8_t const* source, uint32_t place, int key, bool whole, int end) {
-    barrier_wait<false>(shared_address(&shared_.empty[ring_.buffer]), ring_.phase ^ 1);
+    if (++loaded_ > Shape::stages) barrier_wait<false>(shared_address(&shared_.empty[ring_.buffer]), ring_.phase ^ 1);
     uint32_t const shared = shared_address(shared_.stages[ring_.buffer]) + place;
     if (params_.page_of_groups) {
       uint8_t const* const row = source + int64_t{key % group_keys} * params_.token_bytes;
@@ -176,6 +176,7 @@ class Loader {
   uint8_t const* key_source_;
   uint8_t const* value_source_;
   int keys_, first_token_;
+  int loaded_ = 0; // stages
   RingPlace<Shape> ring_;
 };
 
@@ -187,8 +188,7 @@ __device__ __forceinline__ void wait_stage(DecodeShared<Shape>& shared, RingPlac
 // The warps that read a stage share its consumer_warps arrivals.
 template <class Shape>
 __device__ __forceinline__ void release_stage(DecodeShared<Shape>& shared, RingPlace<Shape> const& place, int reading_warps) {
-  __syncwarp();
-  if (threadIdx.x % 32 == 0) barrier_arrive(shared_address(&shared.empty[place.buffer]), consumer_warps / reading_warps);
+  warp_arrive(shared_address(&shared.empty[place.buffer]), consumer_warps / reading_warps);
 }
 
 // The query rows of the block as second operands: [row block][k16 step][2]. Rows that do not exist are zero.
@@ -196,37 +196,18 @@ template <class Shape>
 struct QueryFragments {
   uint32_t b[Shape::row_blocks][Shape::head_dim / 16][2];
 
-  __device__ __forceinline__ void load(DecodeParams const& params, Item const& item) {
-    uint32_t const lane = threadIdx.x % 32;
-#pragma unroll
-    for (int block = 0; block < Shape::row_blocks; ++block) {
-      int const row = block * 8 + lane / 4;
-      bool const exists = row < item.rows;
-      QueryRow const place = query_row(params, item, row);
-      __nv_bfloat16 const* query =
-          params.queries + place.token * params.query_token_stride + place.head * params.query_head_stride + 2 * (lane % 4);
-      compute_now(query);
-#pragma unroll
-      for (int step = 0; step < Shape::head_dim / 16; ++step) {
-        b[block][step][0] = b[block][step][1] = 0;
-        if (exists) {
-          b[block][step][0] = load_now(static_cast<void const*>(query + 16 * step));
-          b[block][step][1] = load_now(static_cast<void const*>(query + 16 * step + 8));
-        }
-      }
-    }
-  }
-
-  // Reads what load_queries() has brought.
+  // Reads the rows that load_queries() has brought.
   __device__ __forceinline__ void read(uint8_t const* rows) {
     uint32_t const lane = threadIdx.x % 32;
 #pragma unroll
     for (int block = 0; block < Shape::row_blocks; ++block) {
-      uint8_t const* const query = rows + (block * 8 + lane / 4) * Shape::query_pitch + 4 * (lane % 4);
+      uint32_t const query = shared_address(rows) + (block * 8 + lane % 8) * Shape::query_pitch + lane / 8 * 16;
 #pragma unroll
-      for (int step = 0; step < Shape::head_dim / 16; ++step) {
-        b[block][step][0] = *reinterpret_cast<uint32_t const*>(query + 32 * step);
-        b[block][step][1] = *reinterpret_cast<uint32_t const*>(query + 32 * step + 16);
+      for (int step = 0; step < Shape::head_dim / 16; step += 2) {
+        uint32_t two_steps[4];
+        load_matrix_x4(two_steps, query + 32 * step);
+        b[block][step][0] = two_steps[0], b[block][step][1] = two_steps[1];
+        b[block][step + 1][0] = two_steps[2], b[block][step + 1][1] = two_steps[3];
       }
     }
   }

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "operators/attention/sm90/racecheck.cuh"
+
 namespace tik::attention::sm90 {
 
 __device__ __forceinline__ uint32_t shared_address(void const* pointer) {
@@ -13,6 +15,13 @@ __device__ __forceinline__ uint32_t shared_address(void const* pointer) {
 __device__ __forceinline__ void copy_async_16(uint32_t shared, void const* global, bool valid) {
   asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(shared), "l"(global), "r"(valid ? 16 : 0)
                : "memory");
+}
+// The copies that this thread has started since the last commit become a group; waits until all but the last `Groups` groups
+// are in shared memory.
+__device__ __forceinline__ void copy_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int Groups>
+__device__ __forceinline__ void copy_async_wait() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(Groups) : "memory");
 }
 // Arrives on a barrier of the block once all copies that this thread has started before are in shared memory.
 __device__ __forceinline__ void copy_async_arrive(uint32_t barrier) {
@@ -44,6 +53,14 @@ __device__ __forceinline__ uint2 load_shared_pair(uint32_t shared) {
   return value;
 }
 
+__device__ __forceinline__ uint4 load_shared_four(uint32_t shared) {
+  uint4 value;
+  asm volatile("ld.shared.v4.b32 {%0,%1,%2,%3}, [%4];"
+               : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+               : "r"(shared));
+  return value;
+}
+
 __device__ __forceinline__ void load_matrix_x4(uint32_t (&fragment)[4], uint32_t shared) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
                : "=r"(fragment[0]), "=r"(fragment[1]), "=r"(fragment[2]), "=r"(fragment[3])
@@ -72,12 +89,10 @@ __device__ __forceinline__ void take_registers() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
 }
 
-// Lets the next kernel of the stream start its own prologue when it was launched for that, and waits for the kernel before to
-// have finished with all its writes visible. Does nothing for launches without the programmatic attribute.
-__device__ __forceinline__ void start_dependents_and_wait() {
-  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-  asm volatile("griddepcontrol.wait;" ::: "memory");
-}
+// For launches with the programmatic attribute; others find nothing to wait for. The first lets the next kernel of the stream
+// start, which waits in the second until this one has finished with all its writes visible.
+__device__ __forceinline__ void start_dependents() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+__device__ __forceinline__ void wait_for_kernel_before() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
 // The two halves of the cluster's barrier. The first publishes nothing but barriers made visible by barrier_init_fence().
 __device__ __forceinline__ void cluster_arrive() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); }
@@ -91,14 +106,15 @@ __device__ __forceinline__ uint32_t remote_address(uint32_t shared, uint32_t ran
 }
 
 // Stores to a block of the cluster, counted in bytes on that block's barrier.
-__device__ __forceinline__ void store_remote(uint32_t address, uint2 value, uint32_t barrier) {
-  asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 [%0], {%1,%2}, [%3];" ::"r"(address), "r"(value.x),
-               "r"(value.y), "r"(barrier)
+__device__ __forceinline__ void store_remote(uint32_t address, float2 value, uint32_t barrier) {
+  asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 [%0], {%1,%2}, [%3];" ::"r"(address),
+               "r"(__float_as_uint(value.x)), "r"(__float_as_uint(value.y)), "r"(barrier)
                : "memory");
 }
-__device__ __forceinline__ void store_remote(uint32_t address, float value, uint32_t barrier) {
-  asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" ::"r"(address),
-               "r"(__float_as_uint(value)), "r"(barrier)
+__device__ __forceinline__ void store_remote(uint32_t address, float4 value, uint32_t barrier) {
+  asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1,%2,%3,%4}, [%5];" ::"r"(address),
+               "r"(__float_as_uint(value.x)), "r"(__float_as_uint(value.y)), "r"(__float_as_uint(value.z)),
+               "r"(__float_as_uint(value.w)), "r"(barrier)
                : "memory");
 }
 // Arrives at such a barrier without waiting.
@@ -127,9 +143,26 @@ __device__ __forceinline__ void barrier_init_fence() { asm volatile("fence.mbarr
 __device__ __forceinline__ void barrier_arrive(uint32_t barrier, uint32_t arrivals) {
   asm volatile("mbarrier.arrive.release.cta.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
+// Arrives for a warp, all lanes of which have done what the barrier is about.
+__device__ __forceinline__ void warp_arrive(uint32_t barrier, uint32_t arrivals) {
+  __syncwarp();
+  if (every_lane_arrives || threadIdx.x % 32 == 0) barrier_arrive(barrier, arrivals);
+}
 // Arrives once and announces bytes that blocks of the cluster will store.
 __device__ __forceinline__ void barrier_arrive_expect(uint32_t barrier, uint32_t bytes) {
   asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+// Whether the phase of this parity is over; then what it guards is visible.
+__device__ __forceinline__ bool barrier_test(uint32_t barrier, uint32_t parity) {
+  uint32_t done;
+  asm volatile(
+      "{\n .reg .pred p;\n"
+      " mbarrier.test_wait.parity.acquire.cta.shared::cta.b64 p, [%1], %2;\n"
+      " selp.u32 %0, 1, 0, p;\n}"
+      : "=r"(done)
+      : "r"(barrier), "r"(parity)
+      : "memory");
+  return done;
 }
 template <bool Cluster>
 __device__ __forceinline__ void barrier_wait(uint32_t barrier, uint32_t parity) {

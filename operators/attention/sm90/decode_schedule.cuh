@@ -88,33 +88,25 @@ class Walk {
   int items_;
 };
 
-// The one item of a cluster: blockIdx is (head and rank, part and block of rows, sequence).
+// Where the one item of a block in a cluster lies: blockIdx is (head and rank, part and block of rows, sequence), or, where a
+// cluster has all parts, (head, part and rank, block of rows, sequence).
 template <class Shape>
-class OneItem {
- public:
-  __device__ __forceinline__ OneItem(DecodeParams const& params, DecodeShared<Shape>&) : params_(params) {
-    length_ = load_now(params.kv_lengths + blockIdx.z);
+__device__ __forceinline__ Item item_of_block(DecodeParams const& params) {
+  Item item;
+  item.rank = blockIdx.x % Shape::cluster;
+  item.head = blockIdx.x / Shape::cluster;
+  item.part = blockIdx.y;
+  item.row_block = 0;
+  item.sequence = blockIdx.z;
+  if constexpr (Shape::parts > 1) {
+    item.part = item.head % Shape::parts;
+    item.head = item.head / Shape::parts;
+    item.row_block = blockIdx.y;
+  } else if (params.row_blocks > 1) {
+    item.part = blockIdx.y / params.row_blocks;
+    item.row_block = blockIdx.y % params.row_blocks;
   }
-
-  // Its place, before the length has arrived.
-  __device__ __forceinline__ Item place() const {
-    Item item;
-    item.rank = blockIdx.x % Shape::cluster;
-    item.head = blockIdx.x / Shape::cluster;
-    item.part = blockIdx.y;
-    item.row_block = 0;
-    item.sequence = blockIdx.z;
-    if (params_.row_blocks > 1) {
-      item.part = blockIdx.y / params_.row_blocks;
-      item.row_block = blockIdx.y % params_.row_blocks;
-    }
-    return item;
-  }
-  __device__ __forceinline__ void complete(Item& item) const { complete_item<Shape>(params_, item, length_); }
-
- private:
-  DecodeParams const& params_;
-  int length_;
-};
+  return item;
+}
 
 } // namespace tik::attention::sm90

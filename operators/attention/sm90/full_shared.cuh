@@ -6,6 +6,7 @@
 #include "operators/attention/sm90/full_ptx.cuh"
 #include "operators/attention/sm90/full_work.cuh"
 #include "operators/attention/sm90/numerics.cuh"
+#include "operators/attention/sm90/racecheck.cuh"
 
 namespace tik::attention::sm90 {
 
@@ -13,13 +14,6 @@ using Bf16 = __nv_bfloat16;
 
 inline constexpr int group_threads = 128;
 inline constexpr int group_rows = 64; // the rows of a wgmma
-// One lane gives a stage back for its warp. compute-sanitizer's racecheck does not follow that: a build for it has every lane
-// arrive by itself.
-#ifdef TIK_RACECHECK
-inline constexpr bool every_lane_arrives = true;
-#else
-inline constexpr bool every_lane_arrives = false;
-#endif
 static_assert(tile_keys % group_rows == 0, "all rows of a group execute the same tiles");
 
 // A place in a ring of stages and the parity that a full barrier shows when the stage has been filled for this round.
@@ -49,7 +43,6 @@ struct alignas(1024) FullShared {
   static constexpr int block_rows = groups * group_rows;
   static constexpr int threads = (groups + 1) * group_threads;
   static constexpr int consumer_warps = groups * group_threads / 32;
-  static constexpr int arrivals_per_warp = every_lane_arrives ? 32 : 1;
   static constexpr int arrivals = consumer_warps * arrivals_per_warp; // that give a tile back
   static constexpr int stages = 2;
 

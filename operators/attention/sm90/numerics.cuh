@@ -58,12 +58,17 @@ __device__ __forceinline__ float rescale(float m_old, float m_new, float scale_l
 // The row sum of a tile. Key j of the tile belongs to class t = (j % 8) / 2, which is how a wgmma accumulator spreads a row over
 // four lanes. A class holds, for each group g = 0..7 of 16 keys, the four weights of keys 16g + 2t + {0, 1, 8, 9}:
 //   group_sum = (w[0] + w[1]) + (w[8] + w[9])
-//   tile_sum  = ((g0 + g1) + (g2 + g3)) + ((g4 + g5) + (g6 + g7))
+//   half_sum  = (g0 + g1) + (g2 + g3), of four groups
+//   tile_sum  = half_sum(g0 .. g3) + half_sum(g4 .. g7)
 __device__ __forceinline__ float group_sum(float w0, float w1, float w8, float w9) {
   return __fadd_rn(__fadd_rn(w0, w1), __fadd_rn(w8, w9));
 }
+__device__ __forceinline__ float half_sum(float g0, float g1, float g2, float g3) {
+  return __fadd_rn(__fadd_rn(g0, g1), __fadd_rn(g2, g3));
+}
+__device__ __forceinline__ float tile_sum(float half0, float half1) { return __fadd_rn(half0, half1); }
 __device__ __forceinline__ float tile_sum(float g0, float g1, float g2, float g3, float g4, float g5, float g6, float g7) {
-  return __fadd_rn(__fadd_rn(__fadd_rn(g0, g1), __fadd_rn(g2, g3)), __fadd_rn(__fadd_rn(g4, g5), __fadd_rn(g6, g7)));
+  return tile_sum(half_sum(g0, g1, g2, g3), half_sum(g4, g5, g6, g7));
 }
 __device__ __forceinline__ float accumulate_sum(float l, float alpha, float tile) { return __fmaf_rn(l, alpha, tile); }
 __device__ __forceinline__ float part_sum(float l0, float l1, float l2, float l3) {
