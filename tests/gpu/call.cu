@@ -242,6 +242,10 @@ void Call::poison_output() {
 tik_status Call::launch(cudaStream_t stream) {
   args_.stream = stream;
   if (setup_.kernel) return attention::sm90::run(setup_.entry, &args_, setup_.kernel);
+  if (setup_.decode_variant) {
+    require(attention::sm90::launch_decode_variant(args_, *setup_.decode_variant), "launching a variant of decode");
+    return TIK_OK;
+  }
   switch (setup_.entry) {
     case Entry::full:
       return tik_attention_full(&args_);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "operators/attention/contract.h"
+#include "operators/attention/sm90/decode_variant.h"
 #include "operators/attention/sm90/dispatch.h"
 #include "tests/gpu/device.h"
 #include "tests/gpu/source.h"
@@ -57,7 +58,8 @@ struct CallSetup {
   tik_attention_limits limits;
   int batch;
   Layout layout = {};
-  std::optional<Kernel> kernel = std::nullopt; // the dispatched one when empty
+  std::optional<Kernel> kernel = std::nullopt;                                 // the dispatched one when empty
+  std::optional<attention::sm90::DecodeVariant> decode_variant = std::nullopt; // of the decode kernel; without `kernel`
 };
 
 // The tightest limits for these pieces.

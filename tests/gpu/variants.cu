@@ -1,0 +1,64 @@
+#include <algorithm>
+
+#include "operators/attention/sm90/decode_variant.h"
+#include "tests/gpu/kinds.h"
+
+namespace tik::gpu_suite {
+namespace {
+
+std::string title(attention::sm90::DecodeVariant const& variant) {
+  if (variant.splits > 0) return "one tile, " + std::to_string(variant.splits) + " splits";
+  return "cluster " + std::to_string(variant.cluster) + " parts " + std::to_string(variant.parts) + " stages " +
+         std::to_string(variant.stages);
+}
+
+// Sequences of every number of tiles and of parts that the longest leaves room for, and one that pads the batch.
+std::vector<Piece> some_pieces(Entry entry, int longest, int batch, Random& random) {
+  std::vector<Piece> pieces;
+  for (int i = 0; i < batch; ++i) {
+    int const end = i == 0 ? longest : random.between(1, longest);
+    int const tokens = entry == Entry::decode ? 1 : random.between(1, std::min(end, 5));
+    pieces.push_back({{random.next(), all_distributions[random.between(0, 6)]}, end - tokens, end});
+  }
+  if (entry == Entry::decode) pieces.back() = {{random.next()}, 0, 0};
+  return pieces;
+}
+
+void check_shape(Suite& suite, Entry entry, tik_attention_shape const& shape, int longest, int page_size, Random& random) {
+  std::vector<Piece> const pieces = some_pieces(entry, longest, suite.tiny ? 2 : 7, random);
+  CallSetup setup{entry, shape, limits_of(pieces), static_cast<int>(pieces.size()), {.page_size = page_size}, Kernel::simple};
+  std::string const label = describe(shape) + " " + attention::function_name(entry) + " " + describe(setup.layout) +
+                            " keys up to " + std::to_string(longest);
+  Rows expected;
+  for (Rows const& rows : run(suite, setup, pieces, label)) expected.append(rows);
+  setup.kernel.reset();
+  for (auto const& variant : attention::sm90::decode_variants(shape, setup.limits, entry == Entry::extend)) {
+    setup.decode_variant = variant;
+    Rows actual;
+    for (Rows const& rows : run(suite, setup, pieces, label + ", " + title(variant))) actual.append(rows);
+    suite.report.compare("variants", label + ", " + title(variant) + " against simple", expected, 0, actual, 0,
+                         expected.tokens);
+  }
+}
+
+} // namespace
+
+void check_variants(Suite& suite) {
+  Random random(suite.seed + 13);
+  // Within one tile, one part, as many parts as a cluster has, and more.
+  for (int const longest : {90, 700, 1100, 2030, 3500, 5500}) {
+    if (suite.tiny && longest > 1100) continue;
+    for (int const ratio : {4, 6, 16}) {
+      for (int const head_dim : head_dims) {
+        if (suite.tiny && head_dim * ratio != 128 * 4 && head_dim * ratio != 64 * 16) continue;
+        for (Entry const entry : {Entry::decode, Entry::extend}) {
+          auto const shape = make_shape(ratio * (suite.tiny ? 1 : 3), suite.tiny ? 1 : 3, head_dim);
+          check_shape(suite, entry, shape, longest, 0, random);
+          if (!suite.tiny || longest < 1024) check_shape(suite, entry, shape, longest, longest % 4 == 0 ? 24 : 16, random);
+        }
+      }
+    }
+  }
+}
+
+} // namespace tik::gpu_suite
