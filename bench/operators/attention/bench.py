@@ -5,8 +5,9 @@
 
 For every cell: the median of replays of CUDA graphs that hold 10 to 64 launches, ours and the peers' in turns, keys and values
 rotating among several buffers and the L2 cache overwritten before each replay. The limit of decode is a kernel that only reads
-the same keys and values; that of a full sequence is its operations at the rate that the tensor cores reach in this run. Peers
-(cuDNN, FlashAttention-2) need PyTorch and are left out, and said to be, where it is missing.
+the same keys and values; that of a full sequence is its operations at the rate that the tensor cores reach in this run, that of an
+extend the longer of the two. Peers (cuDNN, FlashAttention-2; FlashInfer where its wheel is installed) need PyTorch and are left out,
+and said to be, where something is missing.
 """
 
 import argparse
@@ -34,17 +35,18 @@ def launches_of(microseconds):
 
 
 class Bench:
-    def __init__(self, harness, library, peers):
+    def __init__(self, harness, library, peers, peer_modules):
         self.harness = harness
         self.library = library
-        self.peers = peers
+        self.peers = peers  # or None; peer_modules: those that offer ways
+        self.peer_modules = peer_modules
         self.queries, self.keys, self.values = (harness.normals(ARENA_BYTES, seed) for seed in (1, 2, 3))
         self.out = harness.zeros(ARENA_BYTES)
         self.best_ways = {}  # (peer, tokens, batch) of the first head shape -> its fastest way
 
     def buffers(self, cell, count):
         """Rotated buffers: addresses (queries, keys, values, out) of `count` calls, fewer where the arenas end."""
-        rows = cell.batch * (cell.tokens if cell.entry == "full" else 1)
+        rows = cell.batch * cell.query_tokens
         row_bytes = rows * cell.query_heads * cell.head_dim * 2
         count = max(1, min(count, ARENA_BYTES // max(cell.kv_bytes(), row_bytes)))
         return [(self.queries + i * row_bytes, self.keys + i * cell.kv_bytes(), self.values + i * cell.kv_bytes(),
@@ -55,7 +57,7 @@ class Bench:
         heads, kv_heads, dim = cell.query_heads, cell.kv_heads, cell.head_dim
         full = cell.entry == "full"
         shape = contract.make_shape(heads, kv_heads, dim)
-        queries = cell.tokens if full else 1
+        queries = cell.query_tokens
         limits = contract.Limits(cell.batch, cell.batch * queries, queries, cell.tokens)
         size = self.library.workspace_bytes(shape, limits)
         workspace = self.harness.zeros(size)
@@ -64,9 +66,10 @@ class Bench:
                              stream=self.harness.stream)
         args.struct_bytes = contract.c.sizeof(args)
         args.kv.token_stride, args.kv.head_stride = kv_heads * dim, dim
+        if cell.entry != "decode":
+            args.query_offsets = self.harness.integers([queries * i for i in range(cell.batch + 1)])
         if full:
             args.kv.layout = contract.PACKED
-            args.query_offsets = self.harness.integers([cell.tokens * i for i in range(cell.batch + 1)])
         else:
             args.kv_lengths = self.harness.integers([cell.tokens] * cell.batch)
             args.kv.layout = contract.PAGED if page_size else contract.CONTIGUOUS
@@ -88,12 +91,15 @@ class Bench:
     def estimate(self, launch):
         return self.harness.time(self.harness.capture(launch, 1))
 
+    def ways(self, cell, addresses):
+        """{peer: {way: launch}} of all peers."""
+        return {peer: ways for module in self.peer_modules for peer, ways in getattr(module, f"{cell.entry}_ways")(cell, addresses).items()}
+
     def peer_replays(self, cell, sets, launches):
         """{peer: (way, replay)} with the fastest way of each peer; a way that PyTorch refuses is left out."""
         replays = {}
         addresses = [buffers[:3] for buffers in sets]
-        make_ways = self.peers.full_ways if cell.entry == "full" else self.peers.decode_ways
-        for peer, ways in make_ways(cell, addresses).items():
+        for peer, ways in self.ways(cell, addresses).items():
             key = (peer, cell.entry, cell.tokens, cell.batch)
             known = self.best_ways.get(key)
             candidates = {known: ways[known]} if known else ways
@@ -131,8 +137,9 @@ class Bench:
         ours = self.launcher(cell, sets)
         launches = launches_of(self.estimate(ours))
         contenders = {"tik": self.harness.capture(ours, launches)}
-        if cell.entry == "decode":
+        if cell.entry != "full":
             contenders["limit"] = self.limit_replay(cell, sets, launches)
+        if cell.entry == "decode":
             for page_size in paged:
                 contenders[f"tik_page_{page_size}"] = self.harness.capture(self.launcher(cell, sets, page_size), launches)
         ways = {}
@@ -142,13 +149,14 @@ class Bench:
                 contenders[peer] = replay
         samples = self.harness.compare(contenders, launches, ROUNDS)
         summaries = {name: harness_module.summary(values) for name, values in samples.items()}
-        limit = summaries["limit"]["median"] if "limit" in summaries else cell.operations() / matrix_rate * 1e6
+        read = summaries["limit"]["median"] if "limit" in summaries else 0
+        limit = read if cell.entry == "decode" else max(read, cell.operations() / matrix_rate * 1e6)
         peers = {peer: summaries[peer]["median"] for peer in ways}
         result = {
             "entry": cell.entry, "q_heads": cell.query_heads, "kv_heads": cell.kv_heads, "head_dim": cell.head_dim,
-            "batch": cell.batch, "tokens": cell.tokens, "tik_us": summaries["tik"]["median"],
+            "batch": cell.batch, "tokens": cell.tokens, "query_tokens": cell.query_tokens, "tik_us": summaries["tik"]["median"],
             "tik_spread_us": [summaries["tik"]["smallest"], summaries["tik"]["largest"]], "limit_us": limit, "peers": peers,
-            "peer_ways": ways, "published": grid.published(cell), "launches": launches, "buffers": len(sets),
+            "peer_ways": ways, "published": {name: us for name, us in grid.published(cell).items() if name not in peers}, "launches": launches, "buffers": len(sets),
             "samples_us": {name: [round(value, 3) for value in values] for name, values in samples.items()},
         }
         for page_size in paged:
@@ -161,10 +169,8 @@ class Bench:
         sets = self.buffers(cell, 1)
         self.launcher(cell, sets)(0)
         self.harness.synchronize()
-        rows = (1, cell.tokens) if cell.entry == "full" else (cell.batch, 1)
-        make_ways = self.peers.full_ways if cell.entry == "full" else self.peers.decode_ways
-        launch = next(iter(make_ways(cell, [sets[0][:3]])["cudnn"].values()))
-        return self.peers.largest_difference(sets[0][3], (*rows, cell.query_heads, cell.head_dim), launch)
+        launch = next(iter(self.ways(cell, [sets[0][:3]])["cudnn"].values()))
+        return self.peers.largest_difference(sets[0][3], (cell.batch, cell.query_tokens, cell.query_heads, cell.head_dim), launch)
 
 
 def line_of(result):
@@ -173,7 +179,7 @@ def line_of(result):
     low, high = result["tik_spread_us"]
     text = (f"{result['entry']:6} {result['q_heads']:2}/{result['kv_heads']}x{result['head_dim']} {result['batch']:5} "
             f"{result['tokens']:6} {ours:9.2f} {low:8.2f}-{high:<8.2f} {limit:9.2f} {ours / limit:6.2f}")
-    for peer in ("cudnn", "flash_attention_2"):
+    for peer in ("cudnn", "flash_attention_2", "flashinfer"):
         figure = result["peers"].get(peer)
         text += f" {figure:9.2f} {figure / ours:5.2f}" if figure else f" {'-':>9} {'-':>5}"
     published = result["published"].get("flash_attention_3")
@@ -185,7 +191,7 @@ def line_of(result):
 
 
 HEADER = (f"{'entry':6} {'heads':8} {'batch':>5} {'tokens':>6} {'tik us':>9} {'spread':^17} {'limit us':>9} {'x lim':>6} "
-          f"{'cuDNN us':>9} {'ratio':>5} {'FA2 us':>9} {'ratio':>5} {'FA3 us*':>9} {'ratio':>5} {'pg16':>6} {'pg64':>6}")
+          f"{'cuDNN us':>9} {'ratio':>5} {'FA2 us':>9} {'ratio':>5} {'FI us':>9} {'ratio':>5} {'FA3 us*':>9} {'ratio':>5} {'pg16':>6} {'pg64':>6}")
 
 
 def mean(values):
@@ -254,15 +260,23 @@ def main():
     except ImportError as error:
         peers = None
         print(f"peers are not measured: {error}")
-    bench = Bench(harness, contract.Library(options.library), peers)
+    modules = [peers] if peers else []
+    try:
+        import flashinfer_peer
+        modules.append(flashinfer_peer)
+    except ImportError as error:
+        print(f"FlashInfer is not measured: {error}")
+    bench = Bench(harness, contract.Library(options.library), peers, modules)
     machine = harness.machine() | {"host_python": platform.python_version()}
     if peers:
         machine |= {"torch": peers.torch.__version__, "cudnn": peers.torch.backends.cudnn.version()}
+        if len(modules) > 1:
+            machine["flashinfer"] = flashinfer_peer.flashinfer.__version__
     matrix = harness_module.summary(harness.matrix_rate())
     print(json.dumps(machine))
     print(f"tensor cores: {matrix['median'] / 1e12:.0f} TFLOP/s on resident operands")
     if peers:
-        for cell in (grid.Cell("full", 32, 8, 128, 1, 1024), grid.Cell("decode", 32, 8, 128, 4, 1024)):
+        for cell in (grid.Cell("full", 32, 8, 128, 1, 1024, 1024), grid.Cell("decode", 32, 8, 128, 4, 1024, 1)):
             print(f"largest difference from cuDNN, {cell.title()}: {bench.difference(cell):.2e}")
     print(HEADER)
     results = []

@@ -13,23 +13,27 @@ class HeadShape:
 
 @dataclass(frozen=True)
 class Cell:
-    entry: str  # full or decode
+    entry: str  # full, extend or decode
     query_heads: int
     kv_heads: int
     head_dim: int
     batch: int
-    tokens: int
+    tokens: int  # keys of a sequence
+    query_tokens: int  # of a sequence, the last of its keys
 
     def kv_bytes(self):
         """Bytes of the keys, as of the values, of one call."""
         return self.batch * self.tokens * self.kv_heads * self.head_dim * 2
 
     def operations(self):
-        """Of a causal full sequence: two products, each a multiplication and an addition, over half of the square."""
-        return 4 * self.head_dim * self.query_heads * self.tokens**2 / 2 * self.batch
+        """Two products, each a multiplication and an addition, over the keys that each query token sees; of a full sequence over half of
+        the square, as others count."""
+        seen = self.query_tokens * (self.tokens - self.query_tokens / 2)
+        return 4 * self.head_dim * self.query_heads * seen * self.batch
 
     def title(self):
-        return f"{self.entry} {self.query_heads}/{self.kv_heads}x{self.head_dim} batch {self.batch} tokens {self.tokens}"
+        chunk = f"{self.query_tokens} of " if self.entry == "extend" else ""
+        return f"{self.entry} {self.query_heads}/{self.kv_heads}x{self.head_dim} batch {self.batch} tokens {chunk}{self.tokens}"
 
 
 PAPER_SHAPE = HeadShape("Qwen3-4B/8B", 32, 8)
@@ -42,6 +46,8 @@ HEAD_SHAPES = [
 FULL_TOKENS = [1024, 4096, 8192, 16384]
 DECODE_TOKENS = [128, 1024, 4096, 8192]
 DECODE_BATCHES = [1, 4, 8, 16]
+# (batch, query tokens, cached before): two chunks of a prefill, a step of speculative decoding.
+EXTENDS = [(1, 2048, 8192), (1, 256, 4096), (8, 4, 4092)]
 
 PUBLISHED_SOURCE = (
     "measured once on one NVIDIA H200, driver 580, CUDA 13.0, 2026-11-29, median of 7-9 replays of a CUDA graph of 10-64 launches; "
@@ -79,15 +85,17 @@ def cells(shapes=HEAD_SHAPES):
     for shape in shapes:
         heads = (shape.query_heads, shape.kv_heads, shape.head_dim)
         for tokens in FULL_TOKENS:
-            yield Cell("full", *heads, 1, tokens)
+            yield Cell("full", *heads, 1, tokens, tokens)
+        for batch, query_tokens, before in EXTENDS:
+            yield Cell("extend", *heads, batch, before + query_tokens, query_tokens)
         for tokens in DECODE_TOKENS:
             for batch in DECODE_BATCHES:
-                yield Cell("decode", *heads, batch, tokens)
+                yield Cell("decode", *heads, batch, tokens, 1)
 
 
 def published(cell):
     """Others' figures for this cell by name; empty for other head shapes."""
-    if (cell.query_heads, cell.kv_heads, cell.head_dim) != (32, 8, 128):
+    if (cell.query_heads, cell.kv_heads, cell.head_dim) != (32, 8, 128) or cell.entry == "extend":
         return {}
     if cell.entry == "full":
         return {name: table[cell.tokens] for name, table in PUBLISHED_FULL.items()}

@@ -9,6 +9,7 @@ import functools
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.attention.bias import causal_lower_right
 from torch.nn.functional import scaled_dot_product_attention
 
 BACKENDS = {"cudnn": SDPBackend.CUDNN_ATTENTION, "flash_attention_2": SDPBackend.FLASH_ATTENTION}
@@ -95,6 +96,19 @@ def decode_ways(cell, sets):
             for form, call in (("enable_gqa", grouped), ("group as rows", rows)):
                 ways[name][f"{form}, {layout}"] = _with_backend(backend, lambda i, call=call, first=heads_first: call(i, first))
     return ways
+
+
+def extend_ways(cell, sets):
+    """As decode_ways for several query tokens at the end of each sequence. PyTorch offers this mask with FlashAttention-2 alone."""
+    def call(i):
+        q, k, v = sets[i % len(sets)]
+        keys = (cell.batch, cell.tokens, cell.kv_heads, cell.head_dim)
+        return scaled_dot_product_attention(
+            tensor(q, cell.batch, cell.query_tokens, cell.query_heads, cell.head_dim).transpose(1, 2), tensor(k, *keys).transpose(1, 2),
+            tensor(v, *keys).transpose(1, 2), attn_mask=causal_lower_right(cell.query_tokens, cell.tokens),
+            enable_gqa=cell.query_heads != cell.kv_heads)
+
+    return {"flash_attention_2": {"lower right, enable_gqa": _with_backend(BACKENDS["flash_attention_2"], call)}}
 
 
 def largest_difference(address, shape, launch):

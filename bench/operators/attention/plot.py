@@ -16,7 +16,7 @@ SERIES = {  # name: (title, colour, filled)
     "cudnn": ("cuDNN", "#2471a3", True),
     "flash_attention_2": ("FlashAttention-2", "#7d8a97", True),
     "flash_attention_3": ("FlashAttention-3 (published)", "#1e8449", False),
-    "flashinfer": ("FlashInfer (published)", "#9a7d0a", False),
+    "flashinfer": ("FlashInfer", "#9a7d0a", True),
     "areal_tik": ("AReaL-TIK (published)", "#8e44ad", False),
 }
 
@@ -45,7 +45,8 @@ def draw(results, machine):
     groups = {}
     for result in results:
         heads = f"{result['q_heads']}/{result['kv_heads']} heads x {result['head_dim']}"
-        titles = {"full": "full sequence, causal, batch 1", "decode": "decode, one token a sequence"}
+        titles = {"full": "full sequence, causal, batch 1", "extend": "extend, query tokens at the end of all tokens x batch",
+                  "decode": "decode, one token a sequence"}
         groups.setdefault(f"{titles[result['entry']]}, {heads}", []).append(result)
     parts = []
     y = TOP
@@ -58,7 +59,9 @@ def draw(results, machine):
                 parts.append(text(at(tick), bottom + 14, f"{tick:g}x", "middle", 10, "#666"))
         for result in group:
             middle = y + ROW / 2
-            name = f"{result['tokens']}" + (f" x {result['batch']}" if result["entry"] == "decode" else "")
+            name = f"{result['tokens']}" + (f" x {result['batch']}" if result["entry"] != "full" else "")
+            if result["entry"] == "extend":
+                name = f"{result['query_tokens']} of {name}"
             parts.append(text(LEFT - 8, middle + 4, f"{name}   limit {result['limit_us']:.1f} us", "end", 11))
             if result["entry"] == "decode":
                 goal = at((1.05 * result["limit_us"] + 2) / result["limit_us"])
