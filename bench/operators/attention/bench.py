@@ -156,7 +156,8 @@ class Bench:
             "entry": cell.entry, "q_heads": cell.query_heads, "kv_heads": cell.kv_heads, "head_dim": cell.head_dim,
             "batch": cell.batch, "tokens": cell.tokens, "query_tokens": cell.query_tokens, "tik_us": summaries["tik"]["median"],
             "tik_spread_us": [summaries["tik"]["smallest"], summaries["tik"]["largest"]], "limit_us": limit, "peers": peers,
-            "peer_ways": ways, "published": {name: us for name, us in grid.published(cell).items() if name not in peers}, "launches": launches, "buffers": len(sets),
+            "peer_ways": ways, "published": {name: us for name, us in grid.published(cell).items() if name not in peers},
+            "launches": launches, "buffers": len(sets),
             "samples_us": {name: [round(value, 3) for value in values] for name, values in samples.items()},
         }
         for page_size in paged:
@@ -191,7 +192,8 @@ def line_of(result):
 
 
 HEADER = (f"{'entry':6} {'heads':8} {'batch':>5} {'tokens':>6} {'tik us':>9} {'spread':^17} {'limit us':>9} {'x lim':>6} "
-          f"{'cuDNN us':>9} {'ratio':>5} {'FA2 us':>9} {'ratio':>5} {'FI us':>9} {'ratio':>5} {'FA3 us*':>9} {'ratio':>5} {'pg16':>6} {'pg64':>6}")
+          f"{'cuDNN us':>9} {'ratio':>5} {'FA2 us':>9} {'ratio':>5} {'FI us':>9} {'ratio':>5} {'FA3 us*':>9} {'ratio':>5} "
+          f"{'pg16':>6} {'pg64':>6}")
 
 
 def mean(values):
@@ -246,6 +248,7 @@ def parse():
     parser.add_argument("--json", type=pathlib.Path, help="write all figures here")
     parser.add_argument("--svg", type=pathlib.Path, help="draw the figures here")
     parser.add_argument("--quick", action="store_true", help="the paper's head shape alone")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="start no cell after these many seconds; say which are left out")
     parser.add_argument("--commit", default=commit(), help="the commit the library was built from")
     parser.add_argument("--command", default=" ".join(sys.argv), help="what to record as the command that repeats the run")
     return parser.parse_args()
@@ -281,11 +284,17 @@ def main():
     print(HEADER)
     results = []
     shapes = [grid.PAPER_SHAPE] if options.quick else grid.HEAD_SHAPES
+    not_measured = []
     for cell in grid.cells(shapes):
+        if time.time() - started > options.seconds:
+            not_measured.append(cell.title())
+            continue
         paper = (cell.query_heads, cell.kv_heads) == (grid.PAPER_SHAPE.query_heads, grid.PAPER_SHAPE.kv_heads)
         results.append(bench.measure(cell, matrix["median"], (16, 64) if paper else ()))
         print(line_of(results[-1]), flush=True)
     print("ratio: their time over ours. * not measured in this run: " + grid.PUBLISHED_SOURCE)
+    if not_measured:
+        print(f"not measured within {options.seconds:.0f} s: {', '.join(not_measured)}")
     figures = goals(results)
     for name, figure in figures.items():
         print(f"{name}: {figure if isinstance(figure, str) else round(figure, 3)}")
@@ -293,7 +302,7 @@ def main():
     if options.json:
         head = {"commit": options.commit, "command": options.command, "machine": machine, "matrix_operations_per_second": matrix,
                 "method": __doc__.strip().split("\n\n")[-1].replace("\n", " "), "rounds": ROUNDS,
-                "published_source": grid.PUBLISHED_SOURCE, "goals": figures}
+                "published_source": grid.PUBLISHED_SOURCE, "goals": figures, "not_measured": not_measured}
         options.json.parent.mkdir(parents=True, exist_ok=True)
         options.json.write_text(text_of(head, results))
     if options.svg:
