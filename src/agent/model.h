@@ -51,6 +51,7 @@ struct Endpoint {
   std::string base_url, model;
   std::string key; // empty: none is sent. Never shown, never stored
   std::int64_t max_output_tokens = 8192;
+  bool require_calls = false;                               // the service is asked to answer with calls only
   std::string output_limit_field = "max_completion_tokens"; // of openai; older servers know max_tokens
 };
 

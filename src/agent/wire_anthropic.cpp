@@ -51,6 +51,7 @@ class AnthropicWire : public Wire {
     body["system"] = {cached({{"type", "text"}, {"text", request.system}})};
     for (Tool const& tool : request.tools)
       body["tools"].push_back({{"name", tool.name}, {"description", tool.description}, {"input_schema", input_schema(tool)}});
+    if (endpoint.require_calls) body["tool_choice"] = {{"type", "any"}};
     body["messages"] = Json::array();
     for (Turn const& turn : request.turns)
       body["messages"].push_back(

@@ -46,6 +46,7 @@ class OpenAiWire : public Wire {
     Json body = {{"model", endpoint.model}, {"messages", std::move(messages)}, {"stream", true}};
     body["stream_options"] = {{"include_usage", true}};
     body[endpoint.output_limit_field] = endpoint.max_output_tokens;
+    if (endpoint.require_calls) body["tool_choice"] = "required";
     for (Tool const& tool : request.tools)
       body["tools"].push_back(
           {{"type", "function"},

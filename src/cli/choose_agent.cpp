@@ -28,6 +28,7 @@ Result<agent::Endpoint> endpoint_of(ModelOptions const& options) {
   while (endpoint.base_url.ends_with('/')) endpoint.base_url.pop_back();
   endpoint.model = options.name;
   endpoint.max_output_tokens = options.output_tokens;
+  endpoint.require_calls = options.require_calls;
   if (options.old_limit_name) endpoint.output_limit_field = "max_tokens";
   if (options.key_variable.empty()) return endpoint;
   char const* const key = std::getenv(options.key_variable.c_str());

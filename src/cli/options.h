@@ -28,7 +28,7 @@ struct ModelOptions {
   double cost = 0, input_price = 0, cached_price = -1, output_price = 0;
   double idle_seconds = 120;
   int retries = 4;
-  bool old_limit_name = false;
+  bool old_limit_name = false, require_calls = false;
   std::filesystem::path exchanges; // what --agent replay reads
 };
 struct Run : OnSearch {

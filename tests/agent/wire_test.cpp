@@ -73,10 +73,11 @@ TEST(Anthropic, CountsCachedTokensOutsideAndKeepsThinkingUnchanged) {
   EXPECT_EQ(state.usage.cached_tokens, 60);
   EXPECT_EQ(state.usage.output_tokens, 9);
   EXPECT_EQ(state.turn.kept, Json::parse(R"([{"type":"thinking","thinking":"hm","signature":"s1"}])"));
-  Endpoint const endpoint{Api::anthropic, "http://h", "m", "key", 100, ""};
+  Endpoint const endpoint{Api::anthropic, "http://h", "m", "key", 100, true, ""};
   Json const body = make_wire(Api::anthropic)->body(endpoint, {"system", {state.turn}, {}});
   EXPECT_EQ(body["messages"][0]["content"][0]["thinking"], "hm");
   EXPECT_EQ(body["messages"][0]["content"][1]["type"], "tool_use");
+  EXPECT_EQ(body["tool_choice"]["type"], "any");
   EXPECT_THAT(make_wire(Api::anthropic)->headers(endpoint), testing::Contains("x-api-key: key"));
 }
 
