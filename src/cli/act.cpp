@@ -3,6 +3,7 @@
 
 #include "src/base/files.h"
 #include "src/cli/commands.h"
+#include "src/cli/hosts.h"
 #include "src/cli/interrupt.h"
 #include "src/cli/progress.h"
 #include "src/cli/report_text.h"
@@ -21,8 +22,6 @@ Result<void> must_be_free(std::filesystem::path const& folder) {
   if (std::filesystem::is_directory(folder, ignored) && std::filesystem::is_empty(folder, ignored)) return {};
   return input_error(fmt::format("{}: it exists already; name a folder that is empty or absent.", folder.string()));
 }
-
-std::string search_option(std::filesystem::path const& search) { return search == "." ? "" : " -C " + search.string(); }
 
 Result<agent::ManagementDraft> draft_from_options(Decide const& options, search::State const& state, ir::AuditId audit) {
   if (options.status.empty() || options.interpretation.empty() || options.reason.empty())
@@ -68,7 +67,8 @@ Result<int> execute(ActBegin const& options, Console const& console) {
 Result<int> execute(ActSubmit const& options, Console const&) {
   TIK_TRY(agent::ActionDraft const draft, read_action(options.folder / words_file));
   TIK_TRY(search::Search search, search::Search::open(options.search, search::Search::Mode::write));
-  TIK_TRY(auto const recorded, search.record_action(draft, options.folder / source_folder, options.agent));
+  auto const order = options.batch ? search::ActionOrder::batch : search::ActionOrder::sequential;
+  TIK_TRY(auto const recorded, search.record_action(draft, options.folder / source_folder, options.agent, order));
   auto const& [action, implementation] = recorded;
   if (options.json) {
     print_json({{"schema", 1}, {"action", ir::to_json(action)}, {"implementation", ir::to_json(implementation)}});
@@ -81,10 +81,15 @@ Result<int> execute(ActSubmit const& options, Console const&) {
 }
 
 Result<int> execute(Audit const& options, Console const& console) {
+  if (!options.bundle.empty()) return write_bundle(options);
+  if (!options.apply.empty()) return apply_reports(options, console);
+  if (options.implementations.size() > 1) return audit_together(options, console);
   TIK_TRY(search::Search search, search::Search::open(options.search, search::Search::Mode::write));
+  TIK_TRY(auto const host, host_command(options));
+  if (host) search.audit_on(*host);
   std::optional<ir::ImplementationId> id = search.state().awaiting_audit;
-  if (!options.implementation.empty()) {
-    TIK_TRY(id, ir::parse_id<'I'>(options.implementation));
+  if (!options.implementations.empty()) {
+    TIK_TRY(id, ir::parse_id<'I'>(options.implementations.front()));
     TIK_CHECK(search.store().implementation(*id));
   }
   if (!id) return input_error("No implementation waits for an audit; `tik act submit` makes one.");
@@ -100,10 +105,7 @@ Result<int> execute(Audit const& options, Console const& console) {
   }
   print(report_text(audit->report, console));
   print(fmt::format("{} of {}: {}\nNext: tik decide {}{}\n", to_string(audit->id), to_string(*id),
-                    state.promoted   ? "promoted, " + report::ratio(search.state().speedup()) + " as fast as the root"
-                    : state.verified ? "verified, not promoted"
-                                     : "not verified",
-                    to_string(audit->id), search_option(options.search)));
+                    verdict_text(search.state(), *id), to_string(audit->id), search_option(options.search)));
   return 0;
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "src/cli/commands.h"
+#include "src/cli/hosts.h"
 #include "src/cli/interrupt.h"
 #include "src/cli/progress.h"
 #include "src/cli/report_text.h"
@@ -46,6 +47,9 @@ Result<std::map<std::string, double>> incumbent_latencies(evaluator::Request con
 } // namespace
 
 Result<int> execute(Evaluate const& options, Console const& console) {
+  if (!options.bundle.empty()) return evaluate_bundle(options, console);
+  if (options.specification.empty() || options.source.empty())
+    return input_error("SPEC and SOURCE are required, or --bundle and --out. `tik evaluate --help` explains the command.");
   TIK_TRY(spec::Specification const specification, spec::load_specification(options.specification));
   TIK_CHECK(is_folder(options.source, "An implementation"));
   if (!options.incumbent.empty()) TIK_CHECK(is_folder(options.incumbent, "The incumbent"));

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "src/cli/commands.h"
+#include "src/cli/hosts.h"
 #include "src/cli/interrupt.h"
 #include "src/cli/progress.h"
 #include "src/report/format.h"
@@ -9,10 +10,12 @@
 namespace tik::cli {
 
 Result<int> execute(New const& options, Console const& console) {
+  if (!options.bundle.empty()) return write_root_bundle(options);
   Interrupt const interrupt;
   StageLine line(console, "auditing the root");
+  TIK_TRY(search::RootJudge const judge, root_judge(options, line));
   Result<search::Search> created =
-      search::Search::create(options.folder, options.specification, options.root, &line, &Interrupt::flag());
+      search::Search::create(options.folder, options.specification, options.root, &line, &Interrupt::flag(), judge);
   line.finish();
   if (!created) return tl::unexpected(std::move(created.error()));
 

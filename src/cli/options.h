@@ -16,9 +16,18 @@ struct OnSearch {
   std::filesystem::path search = ".";
 };
 
-struct New {
+// Where audits run: in this process, or on a host that a command reaches.
+struct OnHost {
+  std::string runner; // empty: in this process
+  double runner_seconds = 3600;
+  int runner_tries = 3;
+};
+
+struct New : OnHost {
   std::filesystem::path folder, specification;
-  std::filesystem::path root; // empty: what the specification names
+  std::filesystem::path root;   // empty: what the specification names
+  std::filesystem::path bundle; // write the root's bundle here instead of auditing it
+  std::filesystem::path apply;  // take the root's report from this folder
 };
 // The language model of `tik run --agent model`; nothing here has a default that reaches a service.
 struct ModelOptions {
@@ -31,7 +40,7 @@ struct ModelOptions {
   bool old_limit_name = false, require_calls = false;
   std::filesystem::path exchanges; // what --agent replay reads
 };
-struct Run : OnSearch {
+struct Run : OnSearch, OnHost {
   std::string agent = "builtin";
   std::uint64_t seed = 1;
   int steps = 0;                    // of this run; 0: no limit of its own
@@ -61,6 +70,8 @@ struct Best : OnSearch {
 struct Evaluate {
   std::filesystem::path specification, source;
   std::filesystem::path incumbent; // empty: none
+  std::filesystem::path bundle;    // instead of specification and source; "-": standard input
+  std::filesystem::path out;       // of a bundle's reports
   bool json = false;
 };
 struct Report : OnSearch {
@@ -85,10 +96,13 @@ struct ActBegin : OnSearch {
 struct ActSubmit : OnSearch {
   std::filesystem::path folder;
   std::string agent = "person";
+  bool batch = false; // joins the implementations that wait for their audits
   bool json = false;
 };
-struct Audit : OnSearch {
-  std::string implementation; // empty: the one that waits for its audit
+struct Audit : OnSearch, OnHost {
+  std::vector<std::string> implementations; // none: the first that waits for its audit; of a bundle all that wait
+  std::filesystem::path bundle;             // write a bundle here instead of auditing
+  std::filesystem::path apply;              // take reports from this folder
   bool json = false;
 };
 struct Decide : OnSearch {

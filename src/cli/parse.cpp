@@ -25,6 +25,22 @@ void command(CLI::App& parent, Fill& result, char const* name, char const* descr
         ->type_name("DIR")
         ->capture_default_str();
   }
+  if constexpr (requires { value->runner; }) {
+    CLI::Option* const runner =
+        app->add_option("--runner", value->runner,
+                        "Audit on another host: how tik is started there, or a command with {bundle} and {out}")
+            ->type_name("CMD");
+    app->add_option("--runner-seconds", value->runner_seconds, "Limit of one try on that host")
+        ->type_name("N")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str()
+        ->needs(runner);
+    app->add_option("--runner-tries", value->runner_tries, "Tries before giving up")
+        ->type_name("N")
+        ->check(CLI::Range(1, 100))
+        ->capture_default_str()
+        ->needs(runner);
+  }
   if constexpr (requires { value->json; }) app->add_flag("--json", value->json, "One JSON document on standard output");
   app->footer(std::string("Examples:\n") + examples);
   app->callback([value, &result] { result = Command(*value); });
@@ -104,16 +120,24 @@ void add_model_options(CLI::App& sub, Run& run) {
 
 void add_search_commands(CLI::App& app, Fill& result) {
   command<New>(app, result, "new", "Start a search: audit the root implementation and seal the specification",
-               "  tik new search --spec targets/attention-cpu/spec.toml\n  tik new search --spec spec.toml --root my-kernel",
+               "  tik new search --spec targets/attention-cpu/spec.toml\n  tik new search --spec spec.toml --root my-kernel\n"
+               "  tik new search --spec spec.toml --bundle root.tik      # then on the other host: tik evaluate --bundle\n"
+               "  tik new search --spec spec.toml --apply reports",
                [](CLI::App& sub, New& value) {
                  sub.add_option("DIR", value.folder, "Folder of the new search; must not exist")->required()->type_name("");
                  sub.add_option("--spec", value.specification, "Specification, a TOML file")->required()->type_name("FILE");
                  sub.add_option("--root", value.root, "Root implementation; default: the one that the specification names")
                      ->type_name("DIR");
+                 CLI::Option* const bundle =
+                     sub.add_option("--bundle", value.bundle, "Only write the bundle with which another host audits the root")
+                         ->type_name("FILE");
+                 sub.add_option("--apply", value.apply, "Take the root's report from what that host made of the bundle")
+                     ->type_name("REPORTS")
+                     ->excludes(bundle);
                });
   command<Run>(
       app, result, "run", "Let an agent search until a stopping rule holds; Ctrl-C stops, the next run goes on",
-      "  tik run search\n  tik run search --agent builtin --seed 7 --steps 20\n"
+      "  tik run search\n  tik run search --agent builtin --seed 7 --steps 20\n  tik run search --runner 'ssh gpu tik'\n"
       "  tik run search --agent model --api anthropic --base-url https://api.example.com --model NAME --key-env MODEL_KEY",
       [](CLI::App& sub, Run& value) {
         sub.add_option("--agent", value.agent, "Who proposes: builtin, model (a language model), replay (recorded answers)")
@@ -219,13 +243,27 @@ void add_step_commands(CLI::App& app, Fill& result) {
   command<ActSubmit>(act, result, "submit", "Record the edited folder as a new implementation",
                      "  tik act submit edit\n  tik audit", [](CLI::App& sub, ActSubmit& value) {
                        sub.add_option("FOLDER", value.folder, "What `tik act begin` made")->required()->type_name("");
+                       sub.add_flag("--batch", value.batch,
+                                    "Take it although others wait for their audits: all are audited together");
                        sub.add_option("--agent", value.agent, "Who acted")->type_name("NAME")->capture_default_str();
                      });
 
-  command<Audit>(app, result, "audit", "Audit the implementation that waits for it", "  tik audit\n  tik audit I7 --json",
-                 [](CLI::App& sub, Audit& value) {
-                   sub.add_option("IMPLEMENTATION", value.implementation, "Default: the one that waits")->type_name("");
-                 });
+  command<Audit>(
+      app, result, "audit", "Audit the implementation that waits for it, here or on another host",
+      "  tik audit\n  tik audit I7 --json\n  tik audit --runner 'ssh gpu tik'\n"
+      "  tik audit --bundle five.tik                  # then on the other host: tik evaluate --bundle five.tik --out reports\n"
+      "  tik audit --apply reports",
+      [](CLI::App& sub, Audit& value) {
+        sub.add_option("IMPLEMENTATION", value.implementations,
+                       "Default: the first that waits, with --bundle all that wait; several with --bundle or --runner")
+            ->type_name("");
+        CLI::Option* const bundle =
+            sub.add_option("--bundle", value.bundle, "Only write the bundle with which another host audits them")
+                ->type_name("FILE");
+        sub.add_option("--apply", value.apply, "Record the reports that the other host made of a bundle")
+            ->type_name("REPORTS")
+            ->excludes(bundle);
+      });
   command<Decide>(
       app, result, "decide", "Record what becomes of a branch, after reading an audit",
       "  tik decide U7 --status continue --interpretation 'fewer loads' --reason 'the K tile is next'\n"
@@ -263,12 +301,25 @@ void add_other_commands(CLI::App& app, Fill& result) {
       });
   command<Evaluate>(
       app, result, "evaluate",
-      "Evaluate one source folder under a specification, without a search; exit code 1 when not verified",
-      "  tik evaluate spec.toml my-kernel\n  tik evaluate spec.toml my-kernel --incumbent old-kernel --json",
+      "Evaluate one source folder under a specification, without a search (exit code 1 when not verified), or a bundle",
+      "  tik evaluate spec.toml my-kernel\n  tik evaluate spec.toml my-kernel --incumbent old-kernel --json\n"
+      "  tik evaluate --bundle five.tik --out reports",
       [](CLI::App& sub, Evaluate& value) {
-        sub.add_option("SPEC", value.specification, "Specification, a TOML file")->required()->type_name("");
-        sub.add_option("SOURCE", value.source, "Folder with implementation.toml")->required()->type_name("");
-        sub.add_option("--incumbent", value.incumbent, "Measure interleaved with this implementation")->type_name("DIR");
+        CLI::Option* const specification =
+            sub.add_option("SPEC", value.specification, "Specification, a TOML file")->type_name("");
+        sub.add_option("SOURCE", value.source, "Folder with implementation.toml")->type_name("");
+        CLI::Option* const incumbent =
+            sub.add_option("--incumbent", value.incumbent, "Measure interleaved with this implementation")->type_name("DIR");
+        CLI::Option* const bundle = sub.add_option("--bundle", value.bundle,
+                                                   "Audit the candidates of what `tik audit --bundle` wrote; -: standard input")
+                                        ->type_name("FILE")
+                                        ->excludes(specification)
+                                        ->excludes(incumbent);
+        CLI::Option* const out =
+            sub.add_option("--out", value.out, "Folder of their reports; those that are there already are kept")
+                ->type_name("DIR");
+        bundle->needs(out);
+        out->needs(bundle);
       });
   command<Verify>(app, result, "verify",
                   "Check every record, hash, link and commit of a search; exit code 1 when something is off",

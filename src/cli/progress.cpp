@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "src/cli/report_text.h"
 #include "src/report/format.h"
 
 namespace tik::cli {
@@ -12,12 +13,7 @@ namespace {
 std::string percent(double fraction) { return fmt::format("{:.0f} %", 100 * std::clamp(fraction, 0.0, 1.0)); }
 
 std::string outcome_of(ir::Audit const& audit, search::ImplementationState const& state, bool promoted) {
-  for (evaluator::Stage const& stage : audit.report.stages)
-    if (stage.outcome == evaluator::Outcome::failed) {
-      std::string message = stage.message;
-      while (message.ends_with('.')) message.pop_back(); // the line goes on behind it
-      return fmt::format("{} failed: {}", stage.name, message);
-    }
+  if (std::string failure = failure_text(audit.report); !failure.empty()) return failure;
   if (promoted) return "promoted";
   if (!state.measured) return "verified, not measured on every workload";
   return state.within_limits ? "verified, not faster" : "verified, over a limit";
@@ -87,6 +83,12 @@ void Progress::decided(ir::LineageDecision const& decision) {
   show(true);
 }
 
+void Progress::note(std::string const& sentence) {
+  line_.clear();
+  fmt::print(stderr, "tik: {}\n", sentence);
+  show(true);
+}
+
 void Progress::finish() { line_.clear(); }
 
 StageLine::StageLine(Console const& console, std::string what)
@@ -94,6 +96,11 @@ StageLine::StageLine(Console const& console, std::string what)
 
 void StageLine::stage(std::string_view stage, double fraction) {
   line_.show(fmt::format("{}: {} {}", what_, stage, percent(fraction)));
+}
+
+void StageLine::note(std::string const& sentence) {
+  line_.clear();
+  fmt::print(stderr, "tik: {}\n", sentence);
 }
 
 void StageLine::finish() { line_.clear(); }

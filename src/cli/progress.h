@@ -18,6 +18,7 @@ class Progress : public search::Observer {
   void acted(ir::Action const& action) override;
   void audited(ir::Audit const& audit, search::State const& state, bool promoted) override;
   void decided(ir::LineageDecision const& decision) override;
+  void note(std::string const& sentence) override;
   // Takes the live line away, so that other text can follow.
   void finish();
 
@@ -44,6 +45,7 @@ class StageLine : public search::Observer {
   void acted(ir::Action const&) override {}
   void audited(ir::Audit const&, search::State const&, bool) override {}
   void decided(ir::LineageDecision const&) override {}
+  void note(std::string const& sentence) override;
   void finish();
 
  private:

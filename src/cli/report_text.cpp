@@ -99,6 +99,16 @@ std::string report_text(evaluator::Report const& report, Console const& console)
   return text;
 }
 
+std::string failure_text(evaluator::Report const& report) {
+  for (evaluator::Stage const& stage : report.stages) {
+    if (stage.outcome != evaluator::Outcome::failed) continue;
+    std::string message = stage.message;
+    while (message.ends_with('.')) message.pop_back(); // the line goes on behind it
+    return fmt::format("{} failed: {}", stage.name, message);
+  }
+  return {};
+}
+
 std::string comparison_text(std::string const& left_name, evaluator::Report const& left, std::string const& right_name,
                             evaluator::Report const& right, Console const& console) {
   Rows stages = {{"stage", left_name, right_name}};

@@ -5,6 +5,7 @@
 
 #include "src/cli/choose_agent.h"
 #include "src/cli/commands.h"
+#include "src/cli/hosts.h"
 #include "src/cli/interrupt.h"
 #include "src/cli/progress.h"
 #include "src/report/format.h"
@@ -72,7 +73,9 @@ std::string stop_words(search::StopReason reason, spec::Stopping const& stopping
 
 Result<int> execute(Run const& options, Console const& console) {
   TIK_CHECK(check_agent(options));
+  TIK_TRY(auto const host, host_command(options));
   TIK_TRY(search::Search search, search::Search::open(options.search, search::Search::Mode::write));
+  if (host) search.audit_on(*host);
   Interrupt const interrupt;
   TIK_TRY(ChosenAgent inner, choose_agent(options, search, Interrupt::flag()));
   LimitedAgent agent(std::move(inner), options);

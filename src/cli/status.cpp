@@ -78,6 +78,8 @@ Json to_json(search::Search const& search, Standing const& standing) {
   json["pending"] = ids_to_json(state.pending);
   json["awaiting_audit"] = optional_id(state.awaiting_audit);
   json["awaiting_decision"] = optional_id(state.awaiting_decision);
+  json["unaudited"] = ids_to_json(state.unaudited);
+  json["undecided"] = ids_to_json(state.undecided);
   json["audit_seconds"] = state.audit_seconds;
   json["model_tokens"] = state.model_tokens;
   auto const efficiency = report::efficiency(state.speedup(), state.model_tokens);
@@ -126,8 +128,8 @@ std::string to_text(search::Search const& search, Standing const& standing, Cons
   text += fmt::format("pending    {}\n", few_ids(state.pending, 12));
   if (!standing.stepping_stones.empty())
     text += fmt::format("stones     {} (never promoted, but a descendant was)\n", few_ids(standing.stepping_stones, 12));
-  if (state.awaiting_audit) text += fmt::format("waiting    {} for its audit\n", to_string(*state.awaiting_audit));
-  if (state.awaiting_decision) text += fmt::format("waiting    {} for a decision\n", to_string(*state.awaiting_decision));
+  if (state.awaiting_audit) text += fmt::format("waiting    {} for an audit\n", few_ids(state.unaudited, 12));
+  if (state.awaiting_decision) text += fmt::format("waiting    {} for a decision\n", few_ids(state.undecided, 12));
   if (auto const value = report::efficiency(state.speedup(), state.model_tokens))
     text += fmt::format("tokens     {}, {}\n", state.model_tokens, report::efficiency_words(*value));
   std::vector<std::vector<std::string>> rows = {{"workload", "root", "best", "root/best", "limit"}};

@@ -6,10 +6,13 @@
 namespace tik::search {
 namespace {
 
-// The workflow is sequential: each offspring is audited, and each audit decided about, before the next action.
-Result<void> nothing_half_done(State const& state) {
-  if (state.awaiting_audit)
-    return input_error(fmt::format("{} awaits its audit; audit it before the next action.", to_string(*state.awaiting_audit)));
+// Each offspring is audited, and each audit decided about, before the next action. Only the actions of a batch, which were all
+// chosen before any of their audits, may stand side by side.
+Result<void> nothing_half_done(State const& state, ActionOrder order) {
+  if (state.awaiting_audit && order == ActionOrder::sequential)
+    return input_error(
+        fmt::format("{} awaits its audit; audit it before the next action, or submit the action as one of a batch.",
+                    to_string(*state.awaiting_audit)));
   if (state.awaiting_decision)
     return input_error(fmt::format("{} awaits a lineage decision; decide about its branch before the next action.",
                                    to_string(*state.awaiting_decision)));
@@ -55,10 +58,10 @@ struct Search::Prepared {
 
 // The folder is read once, since its owner may go on editing: everything is derived from the files that are committed.
 Result<Search::Prepared> Search::prepare_action(agent::ActionDraft const& draft, std::filesystem::path const& folder,
-                                                std::string const& agent_name) {
+                                                std::string const& agent_name, ActionOrder order) {
   Impl& search = *impl_;
   TIK_CHECK(search.writable());
-  TIK_CHECK(nothing_half_done(search.state));
+  TIK_CHECK(nothing_half_done(search.state, order));
   TIK_CHECK(may_be_parents(search.state, draft.parents));
   TIK_CHECK(may_take(search.state, draft.opportunity, draft.parents));
   TIK_TRY(ir::Implementation const parent, search.store.implementation(draft.parents[0]));
@@ -101,8 +104,8 @@ Result<Search::Prepared> Search::prepare_action(agent::ActionDraft const& draft,
 
 Result<std::pair<ir::Action, ir::Implementation>> Search::record_action(agent::ActionDraft const& draft,
                                                                         std::filesystem::path const& folder,
-                                                                        std::string const& agent_name) {
-  TIK_TRY(Prepared prepared, prepare_action(draft, folder, agent_name));
+                                                                        std::string const& agent_name, ActionOrder order) {
+  TIK_TRY(Prepared prepared, prepare_action(draft, folder, agent_name, order));
   impl_->candidate.reset();
   TIK_CHECK(write_source_folder(impl_->candidate_folder(), prepared.files, OldContent::replace));
   TIK_CHECK(impl_->sources.keep(to_string(prepared.id), prepared.implementation.commit));
@@ -113,7 +116,7 @@ Result<std::pair<ir::Action, ir::Implementation>> Search::record_action(agent::A
 }
 
 Result<void> Search::check_action(agent::ActionDraft const& draft, std::filesystem::path const& folder) {
-  TIK_CHECK(prepare_action(draft, folder, "a draft"));
+  TIK_CHECK(prepare_action(draft, folder, "a draft", ActionOrder::sequential));
   return {};
 }
 

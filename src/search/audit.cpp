@@ -28,9 +28,7 @@ Result<void> Search::Impl::copy_incumbent() {
   TIK_TRY(ir::Implementation const implementation, store.implementation(*state.incumbent));
   TIK_TRY(ir::Audit const audit, store.audit(*state.implementations.at(*state.incumbent).audit));
   TIK_CHECK(sources.check_out(implementation.commit, incumbent_folder(), OldContent::replace));
-  IncumbentCopy copy{implementation.id, implementation.source_sha256, {}};
-  for (evaluator::WorkloadMeasurement const& entry : audit.report.workloads) copy.latency_us[entry.id] = entry.latency_us;
-  incumbent = std::move(copy);
+  incumbent = IncumbentCopy{implementation.id, implementation.source_sha256, latencies(audit.report)};
   return {};
 }
 
@@ -50,40 +48,69 @@ Result<evaluator::Request> Search::Impl::request_for(std::filesystem::path const
                             .protections = &*protections};
 }
 
+Result<void> Search::Impl::not_audited(ir::ImplementationId id) const {
+  if (auto const& known = state.implementations.at(id); known.audited)
+    return input_error(
+        fmt::format("{} is audited already ({}); an implementation is audited once.", to_string(id), to_string(*known.audit)));
+  return {};
+}
+
+Result<evaluator::Report> Search::Impl::evaluate_here(ir::Implementation const& implementation, Observer* observer,
+                                                      std::atomic<bool> const* cancel) {
+  if (std::exchange(candidate, std::nullopt) != implementation.id)
+    TIK_CHECK(sources.check_out(implementation.commit, candidate_folder(), OldContent::replace));
+  TIK_CHECK(copy_incumbent());
+  TIK_TRY(evaluator::Request request, request_for(candidate_folder(), cancel));
+  if (incumbent) {
+    request.incumbent = incumbent_folder();
+    request.incumbent_latency_us = incumbent->latency_us;
+  }
+  if (observer) request.progress = [observer](std::string_view stage, double fraction) { observer->stage(stage, fraction); };
+  TIK_TRY(evaluator::Report report, evaluator::evaluate(request));
+  TIK_CHECK(is_about(report, implementation, identity.seal));
+  if (incumbent && !report.incumbent_sha256.empty() && report.incumbent_sha256 != incumbent->source_sha256)
+    return damage_error(fmt::format("{}: the incumbent's source in {} is not what is recorded; run the search again.",
+                                    to_string(implementation.id), incumbent_folder().string()));
+  TIK_CHECK(prune_build_cache(layout));
+  return report;
+}
+
+Result<bool> Search::Impl::settles(evaluator::Report const& report) const {
+  if (!state.incumbent) return true;
+  TIK_TRY(ir::Implementation const implementation, store.implementation(*state.incumbent));
+  TIK_TRY(ir::Audit const audit, store.audit(*state.implementations.at(*state.incumbent).audit));
+  return is_settled(specification, report, implementation.source_sha256, audit.report);
+}
+
+Result<ir::Audit> Search::Impl::record(ir::Implementation const& implementation, evaluator::Report report, Observer* observer) {
+  bool const measured = report.measured(specification);
+  bool const limits = measured && within_limits(specification, identity.baseline_us, report);
+  std::optional<double> const total_us = report.total_us(specification);
+  ir::Audit audit;
+  audit.implementation = implementation.id;
+  audit.report = std::move(report);
+  TIK_TRY(audit, store.append(std::move(audit), measured, limits, total_us));
+  TIK_CHECK(refresh(state, store));
+  if (observer) observer->audited(audit, state, state.implementations.at(implementation.id).promoted);
+  return audit;
+}
+
 Result<ir::Audit> Search::audit(ir::ImplementationId id, Observer* observer, std::atomic<bool> const* cancel) {
   Impl& search = *impl_;
   TIK_CHECK(search.writable());
   TIK_TRY(ir::Implementation const implementation, search.store.implementation(id));
-  if (auto const& known = search.state.implementations.at(id); known.audited)
-    return input_error(
-        fmt::format("{} is audited already ({}); an implementation is audited once.", to_string(id), to_string(*known.audit)));
-  if (std::exchange(search.candidate, std::nullopt) != id)
-    TIK_CHECK(search.sources.check_out(implementation.commit, search.candidate_folder(), OldContent::replace));
-  TIK_CHECK(search.copy_incumbent());
-  TIK_TRY(evaluator::Request request, search.request_for(search.candidate_folder(), cancel));
-  if (search.incumbent) {
-    request.incumbent = search.incumbent_folder();
-    request.incumbent_latency_us = search.incumbent->latency_us;
+  TIK_CHECK(search.not_audited(id));
+  Result<evaluator::Report> report = tl::unexpected(Error{});
+  if (search.host) {
+    TIK_TRY(evaluator::Bundle const asked, bundle({id}));
+    TIK_TRY(std::vector<evaluator::HostReport> reports, search.evaluate_on_host(asked, observer, cancel));
+    report = std::move(reports.front().report);
+  } else {
+    report = search.evaluate_here(implementation, observer, cancel);
   }
-  if (observer) request.progress = [observer](std::string_view stage, double fraction) { observer->stage(stage, fraction); };
-  TIK_TRY(evaluator::Report report, evaluator::evaluate(request));
-  search.evaluated_seconds += stage_seconds(report);
-  TIK_CHECK(is_about(report, implementation, search.identity.seal));
-  if (search.incumbent && !report.incumbent_sha256.empty() && report.incumbent_sha256 != search.incumbent->source_sha256)
-    return damage_error(fmt::format("{}: the incumbent's source in {} is not what is recorded; run the search again.",
-                                    to_string(id), search.incumbent_folder().string()));
-
-  bool const measured = report.measured(search.specification);
-  bool const limits = measured && within_limits(search.specification, search.identity.baseline_us, report);
-  std::optional<double> const total_us = report.total_us(search.specification);
-  ir::Audit audit;
-  audit.implementation = id;
-  audit.report = std::move(report);
-  TIK_TRY(audit, search.store.append(std::move(audit), measured, limits, total_us));
-  TIK_CHECK(refresh(search.state, search.store));
-  TIK_CHECK(prune_build_cache(search.layout));
-  if (observer) observer->audited(audit, search.state, search.state.implementations.at(id).promoted);
-  return audit;
+  if (!report) return tl::unexpected(std::move(report.error()));
+  search.evaluated_seconds += stage_seconds(*report);
+  return search.record(implementation, std::move(*report), observer);
 }
 
 } // namespace tik::search

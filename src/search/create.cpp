@@ -26,20 +26,33 @@ Result<void> must_be_free(std::filesystem::path const& folder) {
   return input_error(fmt::format("{}: it exists already; a new search needs a folder of its own.", folder.string()));
 }
 
-std::map<std::string, double> latencies(evaluator::Report const& report) {
-  std::map<std::string, double> by_workload;
-  for (evaluator::WorkloadMeasurement const& entry : report.workloads) by_workload[entry.id] = entry.latency_us;
-  return by_workload;
-}
-
 struct Root {
   ir::Implementation implementation;
   evaluator::Report report;
 };
 
+evaluator::Bundle bundle_of_root(spec::Specification const& specification, std::string specification_file,
+                                 std::vector<SourceFile> files) {
+  evaluator::Bundle bundle;
+  bundle.specification = specification;
+  bundle.specification_file = std::move(specification_file);
+  bundle.seal = spec::seal(specification);
+  std::string source_sha256 = hash_source_files(files);
+  bundle.candidates.push_back({"I0", std::move(source_sha256), std::move(files)});
+  return bundle;
+}
+
+Result<evaluator::Report> judged(RootJudge const& judge, evaluator::Bundle const& bundle) {
+  TIK_TRY(evaluator::Report report, judge(bundle));
+  evaluator::HostReport const root{bundle.candidates.front().id, report};
+  TIK_CHECK(evaluator::answers(root, evaluator::expected_of(bundle, bundle.candidates.front()), bundle.specification));
+  return report;
+}
+
 // Commits the root, and audits what was committed: the folder it came from may change meanwhile.
-Result<Root> audit_root(Layout const& layout, spec::Specification const& specification, ir::SourceRepository& sources,
-                        std::filesystem::path const& root, Observer* observer, std::atomic<bool> const* cancel) {
+Result<Root> audit_root(Layout const& layout, spec::Specification const& specification, std::string const& specification_file,
+                        ir::SourceRepository& sources, std::filesystem::path const& root, Observer* observer,
+                        std::atomic<bool> const* cancel, RootJudge const& judge) {
   TIK_TRY(std::vector<SourceFile> const files, read_source_folder(root));
   TIK_TRY(spec::Manifest manifest, manifest_for(specification, root, files));
   TIK_TRY(std::string commit, sources.commit(files, {}, fmt::format("I0: the root of {}", specification.name)));
@@ -49,7 +62,12 @@ Result<Root> audit_root(Layout const& layout, spec::Specification const& specifi
   evaluator::Request request{specification,    spec::seal(specification), checked_out, {},    {},
                              layout.scratch(), layout.build_cache(),      {},          cancel};
   if (observer) request.progress = [observer](std::string_view stage, double fraction) { observer->stage(stage, fraction); };
-  TIK_TRY(evaluator::Report report, evaluator::evaluate(request));
+  evaluator::Report report;
+  if (judge) {
+    TIK_TRY(report, judged(judge, bundle_of_root(specification, specification_file, files)));
+  } else {
+    TIK_TRY(report, evaluator::evaluate(request));
+  }
   TIK_CHECK(may_start(specification, report));
   ir::Implementation implementation;
   implementation.commit = std::move(commit);
@@ -79,16 +97,30 @@ Result<void> write_records(Layout const& layout, spec::Specification const& spec
   return {};
 }
 
+// The folder that was given, or what the specification names.
+Result<std::filesystem::path> root_folder(spec::Specification const& specification, std::filesystem::path const& spec_file,
+                                          std::filesystem::path const& root) {
+  if (!root.empty()) return root;
+  if (!specification.root.empty()) return spec_file.parent_path() / specification.root;
+  return input_error(fmt::format("{}: root: it names no root implementation, and none was given.", spec_file.string()));
+}
+
 } // namespace
 
+Result<evaluator::Bundle> Search::root_bundle(std::filesystem::path const& spec_file, std::filesystem::path const& root) {
+  TIK_TRY(spec::Specification const specification, spec::load_specification(spec_file));
+  TIK_TRY(std::filesystem::path const source, root_folder(specification, spec_file, root));
+  TIK_TRY(std::vector<SourceFile> files, read_source_folder(source));
+  TIK_CHECK(manifest_for(specification, source, files));
+  return bundle_of_root(specification, spec_file.filename().string(), std::move(files));
+}
+
 Result<Search> Search::create(std::filesystem::path const& folder, std::filesystem::path const& spec_file,
-                              std::filesystem::path const& root, Observer* observer, std::atomic<bool> const* cancel) {
+                              std::filesystem::path const& root, Observer* observer, std::atomic<bool> const* cancel,
+                              RootJudge const& judge) {
   TIK_CHECK(must_be_free(folder));
   TIK_TRY(spec::Specification const specification, spec::load_specification(spec_file));
-  if (root.empty() && specification.root.empty())
-    return input_error(fmt::format("{}: root: it names no root implementation, and none was given.", spec_file.string()));
-  std::filesystem::path const source = root.empty() ? spec_file.parent_path() / specification.root : root;
-
+  TIK_TRY(std::filesystem::path const source, root_folder(specification, spec_file, root));
   std::filesystem::path const target = std::filesystem::absolute(folder).lexically_normal();
   std::filesystem::path const place = target.has_filename() ? target : target.parent_path();
   Layout const part{place.string() + ".part"};
@@ -104,7 +136,8 @@ Result<Search> Search::create(std::filesystem::path const& folder, std::filesyst
   TIK_CHECK(renew_work(part));
   {
     TIK_TRY(ir::SourceRepository sources, ir::SourceRepository::create(part.sources()));
-    TIK_TRY(Root audited, audit_root(part, specification, sources, source, observer, cancel));
+    TIK_TRY(Root audited,
+            audit_root(part, specification, spec_file.filename().string(), sources, source, observer, cancel, judge));
     TIK_CHECK(write_file(part.specification(), specification.text));
     TIK_CHECK(write_records(part, specification, spec_file.filename().string(), std::move(audited)));
   }

@@ -109,6 +109,12 @@ Result<spec::Manifest> manifest_for(spec::Specification const& specification, st
   return manifest;
 }
 
+std::map<std::string, double> latencies(evaluator::Report const& report) {
+  std::map<std::string, double> by_workload;
+  for (evaluator::WorkloadMeasurement const& entry : report.workloads) by_workload[entry.id] = entry.latency_us;
+  return by_workload;
+}
+
 double stage_seconds(evaluator::Report const& report) {
   double seconds = 0;
   for (evaluator::Stage const& stage : report.stages) seconds += stage.seconds;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "src/evaluator/statistics.h"
+
 namespace tik::search {
 namespace {
 
@@ -122,6 +124,41 @@ bool within_limits(spec::Specification const& specification, std::map<std::strin
     return baseline != baseline_us.end() && measured != report.workloads.end() &&
            measured->latency_us <= workload.max_slowdown * baseline->second;
   });
+}
+
+namespace {
+
+// Half the width of the 95 % interval of T, as a share of T: from the totals of the single rounds, each beside the incumbent of
+// the same round where there was one.
+double total_uncertainty(spec::Specification const& specification, evaluator::Report const& report) {
+  std::size_t rounds = 0;
+  for (evaluator::WorkloadMeasurement const& entry : report.workloads) {
+    rounds = rounds == 0 ? entry.samples_us.size() : std::min(rounds, entry.samples_us.size());
+    if (!entry.incumbent_samples_us.empty()) rounds = std::min(rounds, entry.incumbent_samples_us.size());
+  }
+  std::vector<double> totals(rounds, 0.0);
+  for (evaluator::WorkloadMeasurement const& entry : report.workloads) {
+    spec::Workload const* const workload = specification.find_workload(entry.id);
+    if (workload == nullptr) continue;
+    bool const beside = !entry.incumbent_samples_us.empty() && entry.ratio > 0;
+    for (std::size_t round = 0; round < rounds; ++round)
+      totals[round] += workload->weight *
+                       (beside ? entry.latency_us / entry.ratio * entry.samples_us[round] / entry.incumbent_samples_us[round]
+                               : entry.samples_us[round]);
+  }
+  double const middle = evaluator::median(totals);
+  return middle > 0 ? evaluator::median_uncertainty(totals) / middle : 0;
+}
+
+} // namespace
+
+bool is_settled(spec::Specification const& specification, evaluator::Report const& report,
+                std::string const& incumbent_source_sha256, evaluator::Report const& incumbent) {
+  std::optional<double> const total = report.total_us(specification), best = incumbent.total_us(specification);
+  if (!report.verified() || !total || !best || *total >= *best) return true;
+  if (report.incumbent_sha256 == incumbent_source_sha256) return true;
+  double const uncertainty = total_uncertainty(specification, report) + total_uncertainty(specification, incumbent);
+  return 1 - *total / *best > std::max(uncertainty, specification.measurement.noise);
 }
 
 // "The search starts only after compilation and execution succeed, every mandatory correctness check passes, all required

@@ -18,6 +18,12 @@ bool is_promoted(State const& state, ir::AuditEvent const& audit);
 // Every workload latency within max_slowdown of its fixed baseline.
 bool within_limits(spec::Specification const& specification, std::map<std::string, double> const& baseline_us,
                    evaluator::Report const& report);
+// Whether an audit's gain or loss can be believed. Measured beside the present incumbent, always: the two ran in the same
+// rounds. Measured beside an earlier one, both totals hang on that one's recorded latencies, so they compare; but the two never
+// ran side by side, so a gain must exceed the specification's noise and what the rounds of both measurements leave open (95 %).
+// `incumbent` is the present one's report.
+bool is_settled(spec::Specification const& specification, evaluator::Report const& report,
+                std::string const& incumbent_source_sha256, evaluator::Report const& incumbent);
 // The root: verified, completely measured, within the limits.
 Result<void> may_start(spec::Specification const& specification, evaluator::Report const& root_report);
 // The first decision on an audit is about the audited offspring, or about a parent of it when it failed.

@@ -14,6 +14,7 @@
 
 #include "src/agent/agent.h"
 #include "src/evaluator/evaluator.h"
+#include "src/evaluator/host.h"
 #include "src/search/rules.h"
 
 namespace tik::search {
@@ -26,6 +27,7 @@ class Observer {
   virtual void acted(ir::Action const& action) = 0;
   virtual void audited(ir::Audit const& audit, State const& state, bool promoted) = 0;
   virtual void decided(ir::LineageDecision const& decision) = 0;
+  virtual void note(std::string const& /*sentence*/) {} // for a person to read: a host that could not be reached
 };
 
 // Where the wall-clock time of one step went: the agent's two calls, the stages of the evaluator, and the engine, which is the
@@ -35,11 +37,29 @@ struct StepTimes {
   double engine_seconds() const { return total_seconds - agent_seconds - build_and_run_seconds; }
 };
 
+// sequential: an action waits until the offspring before it is audited. batch: it joins the implementations that wait for their
+// audits, so that several attempts are audited together. Neither is taken while an audit waits for its decision.
+enum class ActionOrder { sequential, batch };
+
+// What became of reports that another host made.
+struct TakenIn {
+  std::vector<ir::Audit> audits;               // recorded, in order
+  std::vector<ir::ImplementationId> known;     // these very reports were recorded before
+  std::vector<ir::ImplementationId> held_back; // not recorded: a gain that has to be measured beside the present incumbent
+};
+
+// Who evaluates a root instead of this process: gets the bundle with the root as its only candidate, and hands the report back.
+using RootJudge = std::function<Result<evaluator::Report>(evaluator::Bundle const&)>;
+
 class Search {
  public:
   // Initialization: audits the root, refuses it with its reason, or seals the search. Nothing is left in `folder` on an error.
+  // Without a judge this process evaluates the root itself.
   static Result<Search> create(std::filesystem::path const& folder, std::filesystem::path const& spec_file,
-                               std::filesystem::path const& root, Observer* observer, std::atomic<bool> const* cancel);
+                               std::filesystem::path const& root, Observer* observer, std::atomic<bool> const* cancel,
+                               RootJudge const& judge = {});
+  // The bundle with which another host audits a root, before there is a search.
+  static Result<evaluator::Bundle> root_bundle(std::filesystem::path const& spec_file, std::filesystem::path const& root);
   enum class Mode { read, write }; // write takes the lock: a second writer is refused with the first one's process id
   static Result<Search> open(std::filesystem::path const& folder, Mode mode);
   Search(Search&&) noexcept;
@@ -67,15 +87,27 @@ class Search {
                                                  OldContent old_content = OldContent::refuse) const;
   // Takes the edited folder back as a new implementation. Refused, with a sentence: parents or opportunity against the rules,
   // words missing, no change, the same source as another implementation, a step that is not finished (audit or decision
-  // outstanding).
+  // outstanding, as `order` says).
   Result<std::pair<ir::Action, ir::Implementation>> record_action(agent::ActionDraft const& draft,
                                                                   std::filesystem::path const& folder,
-                                                                  std::string const& agent_name);
+                                                                  std::string const& agent_name,
+                                                                  ActionOrder order = ActionOrder::sequential);
   // What record_action would refuse, with its sentence; records nothing.
   Result<void> check_action(agent::ActionDraft const& draft, std::filesystem::path const& folder);
   // Builds an edited folder as its audit would, contained and limited like it, and judges nothing: the stage "build" of a
   // report.
   Result<evaluator::Stage> try_build(std::filesystem::path const& folder, std::atomic<bool> const* cancel);
+  // Audits run on this host from now on, instead of in this process.
+  void audit_on(evaluator::HostCommand command);
+  // These implementations, or all that wait for their audits when none is named, with the incumbent and the sealed
+  // specification, for another host. Refuses one that has its audit.
+  Result<evaluator::Bundle> bundle(std::vector<ir::ImplementationId> const& ids) const;
+  // Records reports of another host as audits, in the order of their implementations. All are refused, and nothing is recorded,
+  // when one is not about this search's specification, sources, evaluator and an incumbent of it.
+  Result<TakenIn> take_in(std::vector<evaluator::HostReport> reports, Observer* observer);
+  // Has these implementations, or all that wait, audited by the host in one bundle, and records its reports. Needs audit_on().
+  Result<TakenIn> audit_together(std::vector<ir::ImplementationId> const& ids, Observer* observer,
+                                 std::atomic<bool> const* cancel);
   // Evaluates a recorded implementation that has no audit yet and records the report. An error of the machine records nothing.
   Result<ir::Audit> audit(ir::ImplementationId implementation, Observer* observer, std::atomic<bool> const* cancel);
   // Records decisions, follow-ups and withdrawals in one transaction, after every rule on every one of them holds.
@@ -95,7 +127,7 @@ class Search {
   friend struct Impl;
   struct Prepared;
   Result<Prepared> prepare_action(agent::ActionDraft const& draft, std::filesystem::path const& folder,
-                                  std::string const& agent_name);
+                                  std::string const& agent_name, ActionOrder order);
   Result<bool> take_action(agent::Agent& agent, Observer& observer, StepTimes& times, std::atomic<bool> const& cancel);
   Result<void> manage_lineage(agent::Agent& agent, Observer& observer, StepTimes& times);
   explicit Search(std::unique_ptr<Impl> impl);

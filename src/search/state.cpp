@@ -17,9 +17,9 @@ struct Fold {
   void operator()(ir::WithdrawalEvent const& event) const { settle(event.id); }
 
   void operator()(ir::ImplementationEvent const& event) const {
-    state.implementations.try_emplace(event.id);
+    bool const audited = state.implementations[event.id].audited;
     if (!state.root) state.root = event.id;
-    state.awaiting_audit = event.id;
+    if (!audited) state.unaudited.insert(event.id);
   }
 
   void operator()(ir::ActionEvent const& event) const {
@@ -46,8 +46,8 @@ struct Fold {
     implementation.total_us = event.total_us;
     implementation.promoted = promoted;
     state.audit_seconds += event.seconds;
-    if (state.awaiting_audit == event.implementation) state.awaiting_audit.reset();
-    state.awaiting_decision = event.id;
+    state.unaudited.erase(event.implementation);
+    state.undecided.insert(event.id);
     if (!root) {
       ++state.steps;
       state.patience_used = promoted ? 0 : state.patience_used + 1;
@@ -63,7 +63,7 @@ struct Fold {
 
   // Only verified implementations enter frontier or archive, so a decision about an unverified one moves nothing.
   void operator()(ir::DecisionEvent const& event) const {
-    if (state.awaiting_decision == event.audit) state.awaiting_decision.reset();
+    state.undecided.erase(event.audit);
     ImplementationState& implementation = state.implementations[event.implementation];
     implementation.status = event.status;
     state.frontier.erase(event.implementation);
@@ -92,10 +92,17 @@ struct Fold {
   }
 };
 
+template <class Id>
+std::optional<Id> first_of(std::set<Id> const& ids) {
+  return ids.empty() ? std::nullopt : std::optional(*ids.begin());
+}
+
 } // namespace
 
 void apply(State& state, std::int64_t sequence, ir::Event const& event) {
   std::visit(Fold{state}, event);
+  state.awaiting_audit = first_of(state.unaudited);
+  state.awaiting_decision = first_of(state.undecided);
   state.sequence = sequence;
 }
 

@@ -54,11 +54,13 @@ struct State {
   double audit_seconds = 0;
   std::int64_t model_tokens = 0;
   std::vector<Promotion> promotions; // the root first
-  // What a crash may leave half done, in the order it must be finished: an implementation without an audit, an audit without a
-  // decision.
-  std::optional<ir::ImplementationId> awaiting_audit;
-  std::optional<ir::AuditId> awaiting_decision;
-  std::int64_t sequence = 0; // of the last record folded
+  // What is half done, in the order it is finished: implementations without an audit (several when their actions were one
+  // batch), audits without a decision.
+  std::set<ir::ImplementationId> unaudited;
+  std::set<ir::AuditId> undecided;
+  std::optional<ir::ImplementationId> awaiting_audit; // the first of `unaudited`
+  std::optional<ir::AuditId> awaiting_decision;       // the first of `undecided`
+  std::int64_t sequence = 0;                          // of the last record folded
 
   double speedup() const { return incumbent_total_us > 0 ? root_total_us / incumbent_total_us : 1.0; }
   bool operator==(State const&) const = default;

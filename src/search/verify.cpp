@@ -33,8 +33,8 @@ class Auditor {
   }
 
   void operator()(ir::ImplementationEvent const& event) {
-    if (state_.root && state_.awaiting_audit)
-      report(event.id, fmt::format("It was made before {} was audited.", to_string(*state_.awaiting_audit)));
+    if (state_.root && state_.unaudited.contains(*state_.root))
+      report(event.id, fmt::format("It was made before {} was audited.", to_string(*state_.root)));
     if (state_.root && state_.awaiting_decision)
       report(event.id, fmt::format("It was made before {} was decided about.", to_string(*state_.awaiting_decision)));
   }
@@ -74,7 +74,8 @@ class Auditor {
       report(event.id, "Its column \"within_limits\" is not what its latencies and the baselines say.");
     if (event.total_us != found.total_us(specification_))
       report(event.id, "Its total is not the weighted sum of its latencies.");
-    if (event.implementation == state_.root) expect(event.id, may_start(specification_, found));
+    if (event.implementation == state_.root) return expect(event.id, may_start(specification_, found));
+    check_incumbent(event, found);
   }
 
   void operator()(ir::DecisionEvent const& event) {
@@ -85,7 +86,7 @@ class Auditor {
         may_decide(
             state_, event.audit,
             {decision->implementation, decision->interpretation, decision->status, decision->reason, decision->evidence, {}}));
-    if (state_.awaiting_decision == event.audit)
+    if (state_.undecided.contains(event.audit))
       expect(event.id, leads(state_, event.audit, {decision->implementation, "", decision->status, "", {}, {}}));
   }
 
@@ -99,6 +100,22 @@ class Auditor {
   }
 
  private:
+  // What an audit was measured beside was an incumbent by then, and a promotion over another one than that is clear of the
+  // noise.
+  void check_incumbent(ir::AuditEvent const& event, evaluator::Report const& found) {
+    if (found.incumbent_sha256.empty() || !state_.incumbent) return;
+    auto const beside = read(event.id, store_.implementation_with_source(found.incumbent_sha256));
+    if (!beside) return;
+    if (!*beside || !state_.implementations.contains(**beside) || !state_.implementations.at(**beside).promoted)
+      return report(event.id, "It was measured beside a source that was no incumbent before it.");
+    if (*beside == state_.incumbent || !is_promoted(state_, event)) return;
+    auto const incumbent = read(*state_.incumbent, store_.implementation(*state_.incumbent));
+    auto const audit = read(*state_.incumbent, store_.audit(*state_.implementations.at(*state_.incumbent).audit));
+    if (incumbent && audit && !is_settled(specification_, found, incumbent->source_sha256, audit->report))
+      report(event.id, fmt::format("It was promoted over {}, which it was not measured beside, by a gain within the noise.",
+                                   to_string(*state_.incumbent)));
+  }
+
   static agent::ActionDraft draft_of(ir::Action const& action) {
     return {action.opportunity, action.parents,         action.workloads,     action.variants,
             action.scope,       action.expected_effect, action.contradiction, action.risks};

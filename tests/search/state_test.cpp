@@ -101,6 +101,22 @@ TEST(State, NamesWhatACrashLeftHalfDone) {
   EXPECT_EQ(history.state.awaiting_decision, std::nullopt);
 }
 
+TEST(State, NamesWhatABatchLeavesToBeDoneInOrder) {
+  History history;
+  history.decide(I(0), U(1), continued);
+  std::vector<ir::OpportunityId> const taken = {history.opportunity({I(0)}), history.opportunity({I(0)})};
+  ir::ImplementationId const first = history.action(taken[0], {I(0)}), second = history.action(taken[1], {I(0)});
+  EXPECT_EQ(history.state.unaudited, (std::set{first, second}));
+  EXPECT_EQ(history.state.awaiting_audit, first);
+  ir::AuditId const of_second = history.audit(second, failed()), of_first = history.audit(first, failed());
+  EXPECT_EQ(history.state.unaudited, std::set<ir::ImplementationId>{});
+  EXPECT_EQ(history.state.undecided, (std::set{of_second, of_first}));
+  EXPECT_EQ(history.state.awaiting_decision, of_second);
+  history.decide(I(0), of_second, continued);
+  EXPECT_EQ(history.state.awaiting_decision, of_first);
+  EXPECT_EQ(history.state.steps, 2);
+}
+
 TEST(State, TokensAndAuditSecondsAddUp) {
   History history;
   history.add(ir::UsageEvent{120});
