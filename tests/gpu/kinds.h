@@ -29,8 +29,10 @@ void check_repeats(Suite& suite);
 void check_graphs(Suite& suite);
 // Every kernel that may serve a call against the simple one.
 void check_kernels(Suite& suite);
-// Every variant of the decode kernel, also those that are not chosen for the sizes at hand, against the simple kernel.
+// Every variant of the decode kernel, also those that are not chosen for the sizes at hand, against the simple kernel: on
+// sequences of one part, and on sequences whose parts are folded.
 void check_variants(Suite& suite);
+void check_folds(Suite& suite);
 // out and lse against float64.
 void check_accuracy(Suite& suite);
 // Calls that must be refused, each with its status and a sentence.

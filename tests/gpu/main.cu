@@ -17,13 +17,21 @@ struct Kind {
   char const* name;
   void (*check)(Suite&);
 };
-constexpr Kind kinds[] = {{"hardware", check_hardware},     {"refusals", check_refusals},
-                          {"accuracy", check_accuracy},     {"kernels", check_kernels},
-                          {"variants", check_variants},     {"positions", check_positions},
-                          {"tails", check_tails},           {"chunks", check_chunks},
-                          {"neighbours", check_neighbours}, {"packed-order", check_packed_order},
-                          {"pages", check_pages},           {"padding", check_padding},
-                          {"repeats", check_repeats},       {"graphs", check_graphs}};
+constexpr Kind kinds[] = {{"hardware", check_hardware},
+                          {"refusals", check_refusals},
+                          {"accuracy", check_accuracy},
+                          {"kernels", check_kernels},
+                          {"variants", check_variants},
+                          {"folds", check_folds},
+                          {"positions", check_positions},
+                          {"tails", check_tails},
+                          {"chunks", check_chunks},
+                          {"neighbours", check_neighbours},
+                          {"packed-order", check_packed_order},
+                          {"pages", check_pages},
+                          {"padding", check_padding},
+                          {"repeats", check_repeats},
+                          {"graphs", check_graphs}};
 
 struct Options {
   std::vector<std::string> kinds;

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "operators/attention/sm90/decode_variant.h"
+#include "operators/attention/sm90/numerics.cuh"
 #include "tests/gpu/kinds.h"
 
 namespace tik::gpu_suite {
@@ -25,6 +26,7 @@ std::vector<Piece> some_pieces(Entry entry, int longest, int batch, Random& rand
 }
 
 void check_shape(Suite& suite, Entry entry, tik_attention_shape const& shape, int longest, int page_size, Random& random) {
+  char const* const kind = longest <= attention::sm90::part_keys ? "variants" : "folds";
   std::vector<Piece> const pieces = some_pieces(entry, longest, suite.tiny ? 2 : 7, random);
   CallSetup setup{entry, shape, limits_of(pieces), static_cast<int>(pieces.size()), {.page_size = page_size}, Kernel::simple};
   std::string const label = describe(shape) + " " + attention::function_name(entry) + " " + describe(setup.layout) +
@@ -36,18 +38,16 @@ void check_shape(Suite& suite, Entry entry, tik_attention_shape const& shape, in
     setup.decode_variant = variant;
     Rows actual;
     for (Rows const& rows : run(suite, setup, pieces, label + ", " + title(variant))) actual.append(rows);
-    suite.report.compare("variants", label + ", " + title(variant) + " against simple", expected, 0, actual, 0,
-                         expected.tokens);
+    suite.report.compare(kind, label + ", " + title(variant) + " against simple", expected, 0, actual, 0, expected.tokens);
   }
 }
 
 } // namespace
 
-void check_variants(Suite& suite) {
-  Random random(suite.seed + 13);
-  // Within one tile, one part, as many parts as a cluster has, and more.
-  for (int const longest : {90, 700, 1100, 2030, 3500, 5500}) {
-    if (suite.tiny && longest > 1100) continue;
+namespace {
+
+void check_lengths(Suite& suite, std::vector<int> const& lengths, Random& random) {
+  for (int const longest : lengths) {
     for (int const ratio : {4, 6, 16}) {
       for (int const head_dim : head_dims) {
         if (suite.tiny && head_dim * ratio != 128 * 4 && head_dim * ratio != 64 * 16) continue;
@@ -59,6 +59,19 @@ void check_variants(Suite& suite) {
       }
     }
   }
+}
+
+} // namespace
+
+void check_variants(Suite& suite) {
+  Random random(suite.seed + 13);
+  check_lengths(suite, {90, 700}, random); // within one tile, within one part
+}
+
+void check_folds(Suite& suite) {
+  Random random(suite.seed + 14);
+  // As many parts as a cluster has, and more.
+  check_lengths(suite, suite.tiny ? std::vector{1100} : std::vector{1100, 2030, 3500, 5500}, random);
 }
 
 } // namespace tik::gpu_suite
