@@ -66,6 +66,8 @@ std::vector<Rows> cut(int sequence, int tokens, Random& random) {
   return chunks;
 }
 
+constexpr int steps_in_place = 16; // decode steps in one layout before it is laid out anew
+
 // Two workers: one only ever runs full, the other only decode and extend, so that neither can hand the other its results.
 class Consistency {
  public:
@@ -143,8 +145,14 @@ class Consistency {
     Layout const layout{shape.layout, shape.page_size};
     Checked<Outputs> const outputs = run(session, dataset, shape);
     if (!outputs) return failed(outputs.error(), kind, problem, layout);
+    return check_same(problem, truth, shape, *outputs, kind);
+  }
+
+  Checked<void> check_same(Problem const& problem, Truth const& truth, CallShape const& shape, Outputs const& outputs,
+                           std::string const& kind) {
+    Layout const layout{shape.layout, shape.page_size};
     std::string const words = fmt::format("{}, {}", problem.words(), describe_layout(layout.layout, layout.page_size));
-    if (auto same = truth.compare(shape, *outputs, kind, words); !same) return failed(same.error(), kind, problem, layout);
+    if (auto same = truth.compare(shape, outputs, kind, words); !same) return failed(same.error(), kind, problem, layout);
     counts_[kind] += 1;
     return {};
   }
@@ -162,20 +170,43 @@ class Consistency {
     return compare(full_, problem, dataset, truth, full_shape(dataset, sequences), "packed in another order");
   }
 
-  // Every response token of every sequence, in a batch; the first also alone.
+  // Every response token of every sequence, in a batch; the first also alone. As in a rollout, a token joins the cache just before its
+  // query; from time to time everything moves to other places.
   Checked<void> check_decode(Problem const& problem, Dataset const& dataset, Truth const& truth, Layout const& layout) {
-    CallShape step{spec::WorkloadKind::decode, {}, layout.layout, layout.page_size, false};
-    for (int i = 0; i < problem.response; ++i) {
-      step.rows.clear();
-      for (int b = 0; b < problem.batch; ++b) {
-        step.rows.push_back({b, dataset.sequences[static_cast<std::size_t>(b)].tokens - problem.response + i, 1});
-      }
-      random_.shuffle(step.rows);
-      if (auto checked = compare(cached_, problem, dataset, truth, step, "decode"); !checked) return checked;
+    for (int first = 0; first < problem.response; first += steps_in_place) {
+      int const end = std::min(first + steps_in_place, problem.response);
+      if (auto checked = check_steps(problem, dataset, truth, layout, first, end); !checked) return checked;
     }
     if (problem.batch == 1) return {};
-    step.rows = {step.rows[0]};
-    return compare(cached_, problem, dataset, truth, step, "decode alone");
+    CallShape alone{spec::WorkloadKind::decode, {}, layout.layout, layout.page_size, false};
+    alone.rows = {{0, dataset.sequences[0].tokens - 1, 1}};
+    return compare(cached_, problem, dataset, truth, alone, "decode alone");
+  }
+
+  // Response tokens first .. end - 1.
+  Checked<void> check_steps(Problem const& problem, Dataset const& dataset, Truth const& truth, Layout const& layout, int first,
+                            int end) {
+    CallShape step{spec::WorkloadKind::decode, {}, layout.layout, layout.page_size, false};
+    for (int b = 0; b < problem.batch; ++b) {
+      step.rows.push_back({b, dataset.sequences[static_cast<std::size_t>(b)].tokens - problem.response + end - 1, 1});
+    }
+    random_.shuffle(step.rows);
+    cached_arena_.clear();
+    Checked<Image> image = Image::place(cached_arena_, dataset, step, random_);
+    if (!image) return failed(image.error(), "decode", problem, layout);
+    int const rows = static_cast<int>(step.rows.size());
+    for (int b = 0; b < rows; ++b) {
+      int& position = step.rows[static_cast<std::size_t>(b)].first;
+      for (int i = first; i < end; ++i) image->erase_token(b, position--);
+    }
+    for (int i = first; i < end; ++i) {
+      for (int b = 0; b < rows; ++b) image->advance(dataset, b, ++step.rows[static_cast<std::size_t>(b)].first);
+      image->write_queries(dataset);
+      Checked<Outputs> const outputs = image->run();
+      if (!outputs) return failed(outputs.error(), "decode", problem, layout);
+      if (auto same = check_same(problem, truth, step, *outputs, "decode"); !same) return same;
+    }
+    return {};
   }
 
   Checked<void> check_extend(Problem const& problem, Dataset const& dataset, Truth const& truth, Layout const& layout) {

@@ -30,6 +30,8 @@ class DeviceTiming {
   Session& session() { return session_; }
   // The number of a workload's graph, for InspectRequest.
   std::uint32_t graph(std::size_t workload) const { return graphs_[workload]; }
+  // Launches that are used, the prelude's included; the others were slow enough to do without.
+  int launches(std::size_t workload) const { return launches_[workload]; }
   // Launches whose time a replay gives.
   int timed_launches(std::size_t workload) const { return timed_launches_[workload]; }
 
@@ -45,7 +47,7 @@ class DeviceTiming {
   std::vector<std::vector<Image>> images_; // [workload][launch]
   std::vector<std::vector<Extent>> changed_;
   std::vector<std::uint32_t> graphs_;
-  std::vector<int> timed_launches_;
+  std::vector<int> launches_, timed_launches_; // [workload]
 };
 
 // The evidence "dispatch": of every workload the kernels of one launch, and what limits their resident blocks.

@@ -114,7 +114,7 @@ class DeviceWorker {
     if (!step("after the call", driver_.CtxSynchronize())) return step.reply();
     step("copying the outputs back", from_device(memory_.output, device_.output, transfer.result));
     if (transfer.echo != 0 && !step.failed()) {
-      Extent const& inputs = transfer.input;
+      Extent const& inputs = transfer.echoed;
       step("copying the inputs back",
            driver_.MemcpyDtoH(memory_.output.base + transfer.echo, device_.input + inputs.begin, inputs.end - inputs.begin));
     }
@@ -155,6 +155,8 @@ class DeviceWorker {
              driver_.MemsetD16Async(device_.output + part.begin, request.poison, bytes / 2, device_.stream));
       }
     }
+    // Lines that a call before left in a persisting part of the cache.
+    if (!step.failed()) step("resetting the cache", driver_.CtxResetPersistingL2Cache());
     if (!step.failed()) step("waiting for the device", driver_.CtxSynchronize());
     return step.reply();
   }
@@ -165,7 +167,6 @@ class DeviceWorker {
     TimedGraph const* const graph = request.graph == 0 ? nullptr : find(request.graph);
     if (request.graph != 0 && graph == nullptr) return LoadFailedReply{"there is no such graph"};
     Steps step(driver_);
-    step("resetting the cache", driver_.CtxResetPersistingL2Cache());
     if (graph != nullptr && graph->prelude != nullptr) {
       step("launching the prelude", driver_.GraphLaunch(graph->prelude, device_.stream));
     } else {

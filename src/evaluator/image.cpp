@@ -16,6 +16,7 @@ namespace {
 constexpr std::size_t guard_bytes = 256;  // checked memory on both sides of a tensor
 constexpr tik_bf16 unused_cache = 0xffff; // a NaN in bf16, a page or a token that does not exist as an integer
 constexpr std::size_t workspace_alignment = 256;
+constexpr std::size_t most_changes = 1024; // more than these, and everything is sent again
 
 std::int64_t round_up(std::int64_t value, std::int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
@@ -72,7 +73,10 @@ Checked<Image> Image::place(Arena& arena, Dataset const& dataset, CallShape cons
   image.input_end_ = arena.used(Region::input);
   if (auto placed = image.place_outputs(random); !placed) return tl::unexpected(std::move(placed.error()));
   if (arena.session().gpu()) {
-    image.request_.transfer = {image.input_extent(), image.output_extent(), image.result_extent(), 0, random.coin()};
+    image.request_.transfer = {image.input_extent(), image.output_extent(), image.result_extent(), {}, 0, random.coin()};
+    auto const list = arena.place(Region::input, most_changes * sizeof(Extent), alignof(Extent), random);
+    if (!list) return too_large();
+    image.change_list_ = *list;
   }
   return image;
 }
@@ -204,6 +208,7 @@ Checked<void> Image::place_outputs(Random& random) {
 }
 
 void Image::write_queries(Dataset const& dataset) {
+  note_change(query_extent());
   tik_attention_args const& args = request_.args;
   std::size_t const dim = static_cast<std::size_t>(args.shape.head_dim),
                     heads = static_cast<std::size_t>(args.shape.query_heads);
@@ -243,16 +248,54 @@ std::size_t Image::cache_element(int row_range, int token, int head) const {
   return static_cast<std::size_t>(element);
 }
 
-void Image::write_token(Dataset const& dataset, int row_range, int token) {
-  Sequence const& sequence =
-      dataset.sequences[static_cast<std::size_t>(shape_.rows[static_cast<std::size_t>(row_range)].sequence)];
+void Image::write_token(Dataset const& dataset, int row_range, int token) { fill_token(&dataset, row_range, token); }
+
+void Image::erase_token(int row_range, int token) { fill_token(nullptr, row_range, token); }
+
+// Without a dataset: with what stands where no token is.
+void Image::fill_token(Dataset const* dataset, int row_range, int token) {
+  Sequence const* const sequence =
+      dataset == nullptr ? nullptr
+                         : &dataset->sequences[static_cast<std::size_t>(shape_.rows[static_cast<std::size_t>(row_range)].sequence)];
   std::size_t const dim = static_cast<std::size_t>(request_.args.shape.head_dim);
   std::size_t source = static_cast<std::size_t>(token) * static_cast<std::size_t>(request_.args.shape.kv_heads) * dim;
   for (int head = 0; head < request_.args.shape.kv_heads; ++head, source += dim) {
     std::size_t const element = cache_element(row_range, token, head);
-    std::memcpy(at<tik_bf16>(Region::input, keys_) + element, sequence.keys.data() + source, dim * sizeof(tik_bf16));
-    std::memcpy(at<tik_bf16>(Region::input, values_) + element, sequence.values.data() + source, dim * sizeof(tik_bf16));
+    for (std::size_t const tensor : {keys_, values_}) {
+      tik_bf16* const target = at<tik_bf16>(Region::input, tensor) + element;
+      if (sequence == nullptr) {
+        std::fill_n(target, dim, unused_cache);
+      } else {
+        std::memcpy(target, (tensor == keys_ ? sequence->keys : sequence->values).data() + source, dim * sizeof(tik_bf16));
+      }
+      std::size_t const begin = tensor + element * sizeof(tik_bf16);
+      note_change({begin, begin + dim * sizeof(tik_bf16)});
+    }
   }
+}
+
+void Image::advance(Dataset const& dataset, int row_range, int token) {
+  shape_.rows[static_cast<std::size_t>(row_range)].first = token;
+  write_token(dataset, row_range, token);
+  set_length(row_range, token + 1);
+}
+
+// What is measured is sent by whoever measures it.
+void Image::note_change(Extent const& extent) {
+  if (sent_ && !shape_.dense && changed_.size() <= most_changes) changed_.push_back(extent);
+}
+
+Checked<void> Image::send_changes() {
+  Transfer& transfer = request_.transfer;
+  transfer.input = input_extent();
+  if (!sent_ || changed_.size() > most_changes) return {};
+  transfer.input = {};
+  if (changed_.empty()) return {};
+  std::memcpy(at<char>(Region::input, change_list_), changed_.data(), changed_.size() * sizeof(Extent));
+  Checked<CallResult> const sent = arena_->session().exchange_done(
+      UploadRequest{change_list_, changed_.size(), 0, output_poison}, "copying inputs to the device");
+  if (!sent) return tl::unexpected(sent.error());
+  return {};
 }
 
 tik_attention_args Image::host_args() const {
@@ -368,6 +411,7 @@ Checked<void> Image::return_inputs(Random& random) {
   auto const echo = arena_->place(Region::output, input.end - input.begin, 16, random);
   if (!echo) return too_large();
   request_.transfer.echo = *echo;
+  request_.transfer.echoed = input;
   return {};
 }
 
@@ -377,7 +421,11 @@ std::string Image::returned_input_hash() const {
   return sha256_hex({at<char const>(Region::output, request_.transfer.echo), input.end - input.begin});
 }
 
-void Image::set_length(int row_range, int tokens) { at<int32_t>(Region::input, lengths_)[row_range] = tokens; }
+void Image::set_length(int row_range, int tokens) {
+  at<int32_t>(Region::input, lengths_)[row_range] = tokens;
+  std::size_t const begin = lengths_ + static_cast<std::size_t>(row_range) * sizeof(int32_t);
+  note_change({begin, begin + sizeof(int32_t)});
+}
 
 std::string Image::input_hash() const {
   Extent const extent = input_extent();
@@ -386,6 +434,10 @@ std::string Image::input_hash() const {
 }
 
 Checked<Outputs> Image::run() {
+  bool const gpu = arena_->session().gpu();
+  if (gpu) {
+    if (auto sent = send_changes(); !sent) return tl::unexpected(sent.error());
+  }
   Checked<CallResult> result = arena_->session().call(request_);
   if (!result) return tl::unexpected(std::move(result.error()));
   if (result->reply.status != TIK_OK) {
@@ -393,7 +445,12 @@ Checked<Outputs> Image::run() {
                                          result->reply.error.empty() ? "no reason given." : valid_utf8(result->reply.error)));
   }
   // A workspace is zeroed before its first use only, and a graph is there to be launched again.
-  if (arena_->session().gpu()) request_.transfer.output = request_.transfer.result, request_.transfer.graph = true;
+  if (gpu) {
+    request_.transfer.output = request_.transfer.result;
+    request_.transfer.graph = true;
+    sent_ = true;
+    changed_.clear();
+  }
   Checked<Outputs> outputs = collect();
   if (!outputs) return outputs;
   outputs->reported_cpu_us = 1e-3 * static_cast<double>(result->reply.cpu_nanoseconds);

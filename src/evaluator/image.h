@@ -83,6 +83,10 @@ class Image {
   Checked<void> run_refused(CallRequest const& request, tik_status status, std::string const& what);
   // Sets the cached length of one sequence in shared memory.
   void set_length(int row_range, int tokens);
+  // Takes a token out of the cache again: what lies there is NaN.
+  void erase_token(int row_range, int token);
+  // For decode: the next query of a sequence is at `token`, whose key and value join the cache. write_queries() follows.
+  void advance(Dataset const& dataset, int row_range, int token);
   // A fingerprint of everything the call may read.
   std::string input_hash() const;
 
@@ -109,6 +113,9 @@ class Image {
   Checked<void> place_tensors(Dataset const& dataset, Random& random);
   Checked<void> place_cache(Dataset const& dataset, Random& random);
   void take_cache(Image const& other);
+  void fill_token(Dataset const* dataset, int row_range, int token);
+  void note_change(Extent const& extent);
+  Checked<void> send_changes();
   Checked<void> place_outputs(Random& random);
   std::size_t cache_element(int row_range, int token, int head) const;
   template <class T>
@@ -123,6 +130,10 @@ class Image {
   CallRequest request_;
   int total_rows_ = 0;
   std::vector<int> first_row_, page_table_;
+  // On a GPU: what changed in shared memory since it was sent, and where that is listed for the worker.
+  std::vector<Extent> changed_;
+  std::size_t change_list_ = 0;
+  bool sent_ = false;
   std::size_t queries_ = 0, offsets_ = 0, lengths_ = 0, keys_ = 0, values_ = 0, table_ = 0, out_ = 0, lse_ = 0, workspace_ = 0;
   std::size_t input_begin_ = 0, input_end_ = 0, output_begin_ = 0, guard_begin_ = 0, guard_end_ = 0;
 };

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <future>
+#include <map>
 #include <memory>
 
 #include "src/evaluator/device_timing.h"
@@ -51,19 +53,20 @@ class Measuring {
         random_(context.seed ^ 0x6d656173757265),
         processor_(settings_.pin_cpu ? measuring_processor() : std::nullopt),
         processor_time_(context.layers.system_call_filter) {
-    for (spec::Workload const& workload : context.specification.workloads) {
-      workloads_.push_back(prepare_workload(workload, context.specification.shape, context.gpu(), random_));
-      kept_rounds_.push_back(random_.between(0, settings_.rounds - 1));
-    }
+    draw_workloads();
+    for (std::size_t w = 0; w < workloads_.size(); ++w) kept_rounds_.push_back(random_.between(0, settings_.rounds - 1));
     clocks_.resize(workloads_.size());
     repeats_.assign(workloads_.size(), 1);
   }
 
   Checked<void> run(BuiltImplementation const& candidate, BuiltImplementation const* incumbent) {
+    Clock::time_point const begin = Clock::now();
     if (auto made = add_side(candidate); !made) return made;
     if (incumbent != nullptr) {
       if (auto made = add_side(*incumbent); !made) return incumbent_failed(made.error());
     }
+    seconds_["lay out"] = seconds_since(begin);
+    Clock::time_point const laid_out = Clock::now();
     if (auto warmed = warm_up(); !warmed) return warmed;
     int const most = std::max(settings_.rounds, settings_.max_rounds);
     for (int round = 0; round < most; ++round) {
@@ -72,10 +75,13 @@ class Measuring {
       context_.report_progress(static_cast<double>(round + 1) / most);
       if (round + 1 >= settings_.rounds && decided()) break;
     }
+    seconds_["rounds"] = seconds_since(laid_out);
     if (auto checked = check_clocks(); !checked) return checked;
+    Clock::time_point const measured = Clock::now();
     Checked<int> const verified = verify_timed_calls(context_, candidate, workloads_);
     if (!verified) return tl::unexpected(verified.error());
     verified_ = *verified;
+    seconds_["compute again"] = seconds_since(measured);
     return {};
   }
 
@@ -137,9 +143,31 @@ class Measuring {
         {ErrorKind::machine, "The incumbent, which was verified before, failed under measurement: " + failure.message});
   }
 
-  // Gives every launch of a workload values that no call before has seen, on all sides.
+  static double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+  // Every workload from a stream of random numbers of its own. The gigabytes of a GPU's workloads are drawn side by side.
+  void draw_workloads() {
+    Clock::time_point const begin = Clock::now();
+    std::vector<std::future<TimedWorkload>> drawn;
+    for (spec::Workload const& workload : context_.specification.workloads) {
+      drawn.push_back(std::async(context_.gpu() ? std::launch::async : std::launch::deferred,
+                                 [this, &workload, seed = random_.next()] {
+                                   Random random(seed);
+                                   return prepare_workload(workload, context_.specification.shape, context_.gpu(), random);
+                                 }));
+    }
+    for (std::future<TimedWorkload>& each : drawn) workloads_.push_back(each.get());
+    seconds_["draw"] = seconds_since(begin);
+  }
+
+  // Gives every launch of a workload that is used values that no call before has seen, on all sides.
   void renew_all(std::size_t workload) {
-    for (int launch = 0; launch < workloads_[workload].launches.count; ++launch) {
+    int launches = workloads_[workload].launches.count;
+    if (context_.gpu()) {
+      launches = 0;
+      for (auto const& each : sides_) launches = std::max(launches, each->device->launches(workload));
+    }
+    for (int launch = 0; launch < launches; ++launch) {
       std::vector<Image*> images;
       for (auto const& each : sides_) images.push_back(&each->image(workload, launch));
       std::vector<RenewedToken> const renewed = renew(workloads_[workload], launch, images, random_);
@@ -251,7 +279,8 @@ class Measuring {
     bool const kept = side == 0 && static_cast<int>(sides_[0]->samples_us[w].size()) == kept_rounds_[w];
     sides_[side]->samples_us[w].push_back(std::max(median(std::move(times)), 1e-3));
     if (!kept) return {};
-    int const launch = random_.between(workloads_[w].launches.prelude, workloads_[w].launches.count - 1);
+    int const prelude = workloads_[w].launches.prelude;
+    int const launch = prelude + random_.between(0, device.timed_launches(w) - 1);
     Checked<Outputs> outputs = device.outputs(w, launch);
     if (!outputs) return tl::unexpected(failed_call(side, w, outputs.error()));
     keep_launch(workloads_[w], launch, std::move(*outputs));
@@ -374,6 +403,7 @@ class Measuring {
                                              : "wall clock"},
                  {"seed", context_.seed},
                  {"timed_calls_verified", verified_},
+                 {"seconds", seconds_},
                  {"clocks", clocks}};
     if (processor_) json["processor"] = *processor_;
     if (!gpu_states_.empty()) json["gpu"] = gpu_json();
@@ -449,6 +479,7 @@ class Measuring {
   std::vector<int> kept_rounds_; // on a GPU: the round of each workload from which a launch is kept
   std::vector<Clocks> clocks_;
   std::vector<GpuMonitor::State> gpu_states_; // by round
+  std::map<std::string, double> seconds_;     // of the parts of this stage
   int verified_ = 0;
 };
 

@@ -136,6 +136,7 @@ Writer& write_call(Writer& writer, CallRequest const& request) {
       .value(transfer.input)
       .value(transfer.output)
       .value(transfer.result)
+      .value(transfer.echoed)
       .value(transfer.echo)
       .value(static_cast<std::uint8_t>(transfer.graph));
 }
@@ -147,6 +148,7 @@ CallRequest read_call(Reader& reader) {
   transfer.input = reader.value<Extent>();
   transfer.output = reader.value<Extent>();
   transfer.result = reader.value<Extent>();
+  transfer.echoed = reader.value<Extent>();
   transfer.echo = reader.value<std::uint64_t>();
   transfer.graph = reader.flag();
   return request;

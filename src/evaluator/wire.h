@@ -45,7 +45,8 @@ struct Extent {
 struct Transfer {
   Extent input, output;   // to the device, before
   Extent result;          // of the output region, back from the device, after
-  std::uint64_t echo = 0; // where in the output region the device's inputs are copied after the call; 0: nowhere
+  Extent echoed;          // of the input region on the device: copied back after the call ...
+  std::uint64_t echo = 0; // ... to this place in the output region; 0: not at all
   bool graph = false;     // captured into a CUDA graph and launched as one; the same call again launches the same graph
 };
 // Every pointer of `args` is an address as above.

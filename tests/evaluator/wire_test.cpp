@@ -41,7 +41,7 @@ TEST(Wire, RequestsReadBackAsTheyWereWritten) {
 
 TEST(Wire, MessagesOfAWorkerOnAGpuReadBackAsTheyWereWritten) {
   CallRequest call;
-  call.transfer = {{1, 2}, {3, 4}, {5, 6}, 7, true};
+  call.transfer = {{1, 2}, {3, 4}, {5, 6}, {7, 8}, 9, true};
   std::vector<WorkerRequest> const requests = {PlanCallRequest{call}, CaptureRequest{3},    UploadRequest{1, 2, 3, 4},
                                                ReplayRequest{5},      FetchRequest{{6, 7}}, InspectRequest{8, 9}};
   for (WorkerRequest const& request : requests) {
