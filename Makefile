@@ -4,13 +4,14 @@ JOBS   ?= $(shell nproc)
 BUILD  := build/$(PRESET)
 SOURCES = $(shell git ls-files '*.h' '*.cpp' '*.cu' '*.cuh')
 
-.PHONY: help setup build demo test test-asan test-tsan cheat-test kill-test fuzz-test bench format lint clean
+.PHONY: help setup build demo test test-asan test-tsan cheat-test cheat-test-gpu kill-test fuzz-test bench format lint clean
 
 help:
 	@echo 'make demo       install what is missing, build, run the demo search on this CPU'
 	@echo 'make test       the same for all tests'
 	@echo 'make test-asan  the tests under AddressSanitizer and UndefinedBehaviorSanitizer; test-tsan: ThreadSanitizer'
 	@echo 'make cheat-test hostile candidates before the evaluator: what became of each, and how many were contained'
+	@echo 'make cheat-test-gpu  the same with those that attack on a Hopper GPU'
 	@echo 'make kill-test  a search killed KILLS times and resumed each time: what was lost, what was doubled'
 	@echo 'make fuzz-test  every reader of foreign input under its fuzzer for FUZZ_SECONDS'
 	@echo 'make bench      figures of the engine, one `name: value` a line'
@@ -43,6 +44,11 @@ cheat-test: setup
 	@cmake --preset $(PRESET) --log-level=WARNING
 	@cmake --build $(BUILD) -j $(JOBS) --target cheat
 	@$(BUILD)/bin/cheat
+
+cheat-test-gpu: setup
+	@cmake --preset $(PRESET) --log-level=WARNING
+	@cmake --build $(BUILD) -j $(JOBS) --target cheat
+	@$(BUILD)/bin/cheat --gpu
 
 KILLS ?= 200
 kill-test: setup

@@ -52,6 +52,14 @@ TEST_F(BadInput, RootThatIsNotThereOrHasNoManifest) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "fresh"));
 }
 
+TEST_F(BadInput, TargetOfAGpuOnAMachineWithoutOne) {
+  if (std::filesystem::exists("/dev/nvidiactl")) GTEST_SKIP() << "this machine has a GPU";
+  std::string const target = std::string(TIK_SOURCE_DIR) + "/targets/attention-h200";
+  expect_bad_input(tik({"evaluate", target + "/spec.toml", target + "/root"}), {"sm_90a", "no NVIDIA GPU"});
+  expect_bad_input(tik({"new", folder_ / "fresh", "--spec", target + "/spec.toml"}), {"sm_90a", "no NVIDIA GPU"});
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "fresh"));
+}
+
 TEST_F(BadInput, NewSearchWhereSomethingIs) {
   spill(folder_ / "spec.toml", sample_specification());
   expect_refused({"new", search_, "--spec", folder_ / "spec.toml", "--root", folder_ / "empty"}, {search_});
