@@ -11,8 +11,9 @@
 namespace tik::evaluator {
 namespace {
 
-constexpr double reference_budget = 1.5e9; // multiplications of a call whose every row is compared
-constexpr int longest_cache = 1024;        // tokens of a decode check; longer workloads are checked up to here
+constexpr double whole_call = 1.5e9; // multiplications of the reference of a call whose every row is compared
+constexpr double some_rows = 2e8;    // of those rows of a longer call that are
+constexpr int longest_cache = 1024;  // tokens of a decode check; longer workloads are checked up to here
 
 attention::Entry entry_of(spec::WorkloadKind kind) {
   switch (kind) {
@@ -119,8 +120,8 @@ Checked<AccuracyErrors> measure(Arena& arena, Dataset const& dataset, CallShape 
   if (!outputs) return tl::unexpected(outputs.error());
   double pairs = 0;
   for (Rows const& rows : shape.rows) pairs += static_cast<double>(rows.count) * (rows.first + 1 + 0.5 * rows.count);
-  if (2 * pairs * dataset.shape.query_heads * dataset.shape.head_dim > reference_budget) {
-    return errors_of_some_rows(shape, *image, *outputs, dataset, reference_budget, random);
+  if (2 * pairs * dataset.shape.query_heads * dataset.shape.head_dim > whole_call) {
+    return errors_of_some_rows(shape, *image, *outputs, dataset, some_rows, random);
   }
   return errors_against_reference(shape.kind, *image, *outputs, dataset);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/evaluator/compare.h"
+#include "src/evaluator/parallel.h"
 #include "src/evaluator/stages.h"
 
 namespace tik::evaluator {
@@ -66,13 +67,30 @@ std::vector<Rows> cut(int sequence, int tokens, Random& random) {
   return chunks;
 }
 
+Json to_json(std::map<std::string, int> const& counts) {
+  Json json = Json::object();
+  for (auto const& [kind, count] : counts) json[kind] = count;
+  return json;
+}
+
+// {"cpu_seconds", "peak_memory_kb"} of all groups: the sum and the largest.
+Json sum_of_workers(std::vector<Json> const& groups) {
+  double cpu_seconds = 0;
+  std::int64_t peak_memory_kb = 0;
+  for (Json const& group : groups) {
+    cpu_seconds += group.at("cpu_seconds").get<double>();
+    peak_memory_kb = std::max(peak_memory_kb, group.at("peak_memory_kb").get<std::int64_t>());
+  }
+  return {{"cpu_seconds", cpu_seconds}, {"peak_memory_kb", peak_memory_kb}};
+}
+
 constexpr int steps_in_place = 16; // decode steps in one layout before it is laid out anew
 
 // Two workers: one only ever runs full, the other only decode and extend, so that neither can hand the other its results.
 class Consistency {
  public:
-  Consistency(StageContext const& context, Session& full, Session& cached)
-      : context_(context), full_(full), cached_(cached), random_(context.seed ^ 0x636f6e7369737400) {}
+  Consistency(StageContext const& context, Session& full, Session& cached, std::size_t group)
+      : context_(context), full_(full), cached_(cached), random_(context.seed ^ (0x636f6e7369737400 + group)) {}
 
   Checked<void> check(Problem const& problem) {
     std::vector<int> tokens = {problem.prompt + problem.response};
@@ -96,16 +114,7 @@ class Consistency {
     return {};
   }
 
-  Json counts() const {
-    Json json = Json::object();
-    for (auto const& [kind, count] : counts_) json[kind] = count;
-    return json;
-  }
-  int total() const {
-    int sum = 0;
-    for (auto const& [kind, count] : counts_) sum += count;
-    return sum;
-  }
+  std::map<std::string, int> const& counts() const { return counts_; }
 
  private:
   static std::vector<int> order(Dataset const& dataset) {
@@ -136,7 +145,7 @@ class Consistency {
       failure.message = fmt::format("In {} ({}): {}", call, words, failure.message);
     failure.details["case"] = words;
     failure.details["call"] = call;
-    failure.details["cases_passed"] = counts();
+    failure.details["cases_passed"] = to_json(counts_);
     return tl::unexpected(std::move(failure));
   }
 
@@ -170,8 +179,8 @@ class Consistency {
     return compare(full_, problem, dataset, truth, full_shape(dataset, sequences), "packed in another order");
   }
 
-  // Every response token of every sequence, in a batch; the first also alone. As in a rollout, a token joins the cache just before its
-  // query; from time to time everything moves to other places.
+  // Every response token of every sequence, in a batch; the first also alone. As in a rollout, a token joins the cache just
+  // before its query; from time to time everything moves to other places.
   Checked<void> check_decode(Problem const& problem, Dataset const& dataset, Truth const& truth, Layout const& layout) {
     for (int first = 0; first < problem.response; first += steps_in_place) {
       int const end = std::min(first + steps_in_place, problem.response);
@@ -235,23 +244,46 @@ class Consistency {
   std::map<std::string, int> counts_;
 };
 
-} // namespace
-
-Checked<StageText> check_consistency(StageContext const& context, BuiltImplementation const& candidate) {
+// Some of the problems with two workers of their own.
+Checked<std::map<std::string, int>> check_group(StageContext const& context, BuiltImplementation const& candidate,
+                                                std::vector<Problem> const& problems, std::size_t group, Json& workers) {
   Checked<Session> full = start_session(context, candidate);
   if (!full) return tl::unexpected(full.error());
   Checked<Session> cached = start_session(context, candidate);
   if (!cached) return tl::unexpected(cached.error());
-  Consistency consistency(context, *full, *cached);
+  Consistency consistency(context, *full, *cached, group);
+  for (std::size_t i = 0; i < problems.size(); ++i) {
+    if (auto checked = consistency.check(problems[i]); !checked) return tl::unexpected(checked.error());
+    if (group == 0) context.report_progress(static_cast<double>(i + 1) / static_cast<double>(problems.size()));
+  }
+  workers = close_workers({&*full, &*cached});
+  return consistency.counts();
+}
+
+} // namespace
+
+Checked<StageText> check_consistency(StageContext const& context, BuiltImplementation const& candidate) {
   std::vector<Problem> problems = all_problems(context.specification);
   Random random(context.seed ^ 0x6f72646572);
   random.shuffle(problems);
-  for (std::size_t i = 0; i < problems.size(); ++i) {
-    if (auto checked = consistency.check(problems[i]); !checked) return tl::unexpected(checked.error());
-    context.report_progress(static_cast<double>(i + 1) / static_cast<double>(problems.size()));
+  std::vector<std::vector<Problem>> groups(std::min(groups_of(context), problems.size()));
+  for (std::size_t i = 0; i < problems.size(); ++i) groups[i % groups.size()].push_back(problems[i]);
+  std::vector<std::map<std::string, int>> counts(groups.size());
+  std::vector<Json> workers(groups.size());
+  auto const checked = in_parallel(groups.size(), [&](std::size_t group) -> Checked<void> {
+    Checked<std::map<std::string, int>> counted = check_group(context, candidate, groups[group], group, workers[group]);
+    if (!counted) return tl::unexpected(counted.error());
+    counts[group] = std::move(*counted);
+    return {};
+  });
+  if (!checked) return tl::unexpected(checked.error());
+  std::map<std::string, int> all;
+  int total = 0;
+  for (std::map<std::string, int> const& group : counts) {
+    for (auto const& [kind, count] : group) all[kind] += count, total += count;
   }
-  return StageText{fmt::format("{} calls agree bit for bit with full.", consistency.total()),
-                   {{"cases", consistency.counts()}, {"workers", close_workers({&*full, &*cached})}}};
+  return StageText{fmt::format("{} calls agree bit for bit with full.", total),
+                   {{"cases", to_json(all)}, {"workers", sum_of_workers(workers)}}};
 }
 
 } // namespace tik::evaluator

@@ -19,7 +19,7 @@ Checked<void> without_result(Checked<CallResult> const& result) {
 Checked<std::unique_ptr<DeviceTiming>> DeviceTiming::start(StageContext const& context,
                                                            BuiltImplementation const& implementation,
                                                            std::vector<TimedWorkload> const& workloads, Random& random) {
-  Checked<Session> session = start_session(context, implementation);
+  Checked<Session> session = start_session(context, implementation, WorkerUse::timing);
   if (!session) return tl::unexpected(std::move(session.error()));
   std::unique_ptr<DeviceTiming> timing(new DeviceTiming(std::move(*session)));
   auto const table = timing->arena_.place(Region::input, table_entries * sizeof(Extent), alignof(Extent), random);
@@ -47,8 +47,8 @@ Checked<void> DeviceTiming::lay_out(TimedWorkload const& workload, Random& rando
   return {};
 }
 
-// Every call is made once by itself before: that brings its inputs and its zeroed workspace to the device, and whatever a first call
-// prepares is done outside the capture. Slow calls need fewer launches to be long against the clock's steps.
+// Every call is made once by itself before: that brings its inputs and its zeroed workspace to the device, and whatever a first
+// call prepares is done outside the capture. Slow calls need fewer launches to be long against the clock's steps.
 Checked<void> DeviceTiming::capture(TimedWorkload const& workload, std::size_t index) {
   std::string const doing = "the capture of " + workload.workload->id;
   std::size_t launches = images_[index].size();
@@ -57,13 +57,19 @@ Checked<void> DeviceTiming::capture(TimedWorkload const& workload, std::size_t i
     image.use_graph(false);
     Checked<Outputs> const outputs = image.run();
     if (!outputs) return tl::unexpected(outputs.error());
-    if (auto planned = without_result(session_.exchange_done(PlanCallRequest{image.request()}, doing)); !planned) return planned;
+    if (auto planned = without_result(session_.exchange_done(PlanCallRequest{image.request()}, doing)); !planned)
+      return planned;
     if (launch > 0) continue;
-    // Captured, and launched once more with nothing to prepare and nothing to copy but its outputs: an upper bound of what it takes.
+    std::size_t const least = static_cast<std::size_t>(workload.launches.prelude) + 1;
+    if (outputs->outside_us > 20 * long_enough_us) { // slow or large: one launch is long enough
+      launches = least;
+      continue;
+    }
+    // Captured, and launched once more with nothing to prepare and nothing to copy but its outputs: an upper bound of what it
+    // takes.
     if (Checked<Outputs> const captured = image.run(); !captured) return tl::unexpected(captured.error());
     Checked<Outputs> const again = image.run();
     if (!again) return tl::unexpected(again.error());
-    std::size_t const least = static_cast<std::size_t>(workload.launches.prelude) + 1;
     launches = std::clamp(least + static_cast<std::size_t>(long_enough_us / again->outside_us), least, launches);
   }
   launches_.push_back(static_cast<int>(launches));
@@ -88,12 +94,14 @@ Checked<void> DeviceTiming::upload(std::size_t workload) {
   return without_result(session_.exchange_done(request, "copying inputs to the device"));
 }
 
-void DeviceTiming::note(std::size_t workload, int launch, std::vector<RenewedToken> const& renewed) {
+void DeviceTiming::note(std::size_t workload, int launch, Renewed const& renewed) {
   if (launch >= launches_[workload]) return;
   Image const& image = images_[workload][static_cast<std::size_t>(launch)];
   std::vector<Extent>& changed = changed_[workload];
-  changed.push_back(image.query_extent());
-  for (RenewedToken const& token : renewed) {
+  for (Renewed::QueryRows const& rows : renewed.queries) {
+    changed.push_back(image.query_extent(rows.row_range, rows.first, rows.count));
+  }
+  for (Renewed::Token const& token : renewed.tokens) {
     for (Extent const& extent : image.token_extents(token.row_range, token.token)) changed.push_back(extent);
   }
 }

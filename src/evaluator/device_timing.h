@@ -25,7 +25,7 @@ class DeviceTiming {
 
   Image& image(std::size_t workload, int launch) { return images_[workload][static_cast<std::size_t>(launch)]; }
   // Remembers that the queries of a launch and these tokens of its cache changed in shared memory.
-  void note(std::size_t workload, int launch, std::vector<RenewedToken> const& renewed);
+  void note(std::size_t workload, int launch, Renewed const& renewed);
 
   Session& session() { return session_; }
   // The number of a workload's graph, for InspectRequest.

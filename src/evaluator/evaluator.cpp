@@ -65,8 +65,8 @@ Result<Source> take_source(fs::path const& from, fs::path const& scratch) {
 // One evaluation: runs the stages in order and writes the report as it goes.
 class Evaluation {
  public:
-  Evaluation(Request const& request, fs::path scratch, Protections const& protections, GpuMonitor const* monitor)
-      : request_(request), scratch_(std::move(scratch)), protections_(protections), monitor_(monitor), begin_(Clock::now()) {
+  Evaluation(Request const& request, fs::path scratch, Protections const& protections, GpuWatch* watch)
+      : request_(request), scratch_(std::move(scratch)), protections_(protections), watch_(watch), begin_(Clock::now()) {
     report_.specification_sha256 = request.seal;
     report_.evaluator_version = std::string(evaluator_version);
     report_.started_at = utc_now();
@@ -81,7 +81,7 @@ class Evaluation {
     TIK_CHECK(stage("measurement", [&] { return measure(); }));
     TIK_CHECK(stage("evidence", [&] { return collect(); }));
     report_.machine = describe_machine(candidate_ ? candidate_->built.folder / candidate_->built.library_name : fs::path());
-    if (monitor_ != nullptr) report_.machine["gpu"] = monitor_->identity();
+    if (watch_ != nullptr) report_.machine["gpu"] = watch_->monitor.identity();
     report_.machine["missing_protections"] = protections_.missing;
     report_.seconds = seconds_since(begin_);
     return std::move(report_);
@@ -127,7 +127,7 @@ class Evaluation {
                          protections_.layers,
                          on_gpu(request_.specification) ? protections_.gpu_layers : protections_.layers,
                          seed(),
-                         monitor_,
+                         watch_,
                          request_.cancel,
                          {}};
     if (request_.progress) context.progress = [this, name](double fraction) { request_.progress(name, fraction); };
@@ -213,7 +213,7 @@ class Evaluation {
   Request const& request_;
   fs::path scratch_;
   Protections const& protections_;
-  GpuMonitor const* monitor_;
+  GpuWatch* watch_;
   Clock::time_point begin_;
   Report report_;
   std::string failed_;
@@ -227,14 +227,14 @@ template <class T>
 Result<T> in_scratch(Request const& request, Result<T> (Evaluation::*part)()) {
   TIK_CHECK(check_request(request));
   TIK_TRY(ScratchFolder const scratch, ScratchFolder::make(request.scratch, "evaluation"));
-  std::optional<GpuMonitor> monitor;
+  std::optional<GpuWatch> gpu;
   if (on_gpu(request.specification)) {
-    if (Result<GpuMonitor> opened = GpuMonitor::open()) monitor = std::move(*opened);
+    if (Result<GpuMonitor> opened = GpuMonitor::open()) gpu.emplace(std::move(*opened));
   }
-  GpuMonitor const* const watching = monitor ? &*monitor : nullptr;
-  if (request.protections != nullptr) return (Evaluation(request, scratch.path(), *request.protections, watching).*part)();
+  GpuWatch* const watch = gpu ? &*gpu : nullptr;
+  if (request.protections != nullptr) return (Evaluation(request, scratch.path(), *request.protections, watch).*part)();
   TIK_TRY(Protections const protections, protections_for(request.specification, scratch.path()));
-  return (Evaluation(request, scratch.path(), protections, watching).*part)();
+  return (Evaluation(request, scratch.path(), protections, watch).*part)();
 }
 
 } // namespace

@@ -98,7 +98,8 @@ Checked<void> Image::place_tensors(Dataset const& dataset, Random& random) {
   auto const lengths = reserve(Region::input, shape_.rows.size() * sizeof(int32_t), 16, random);
   if (!queries || !offsets || !lengths) return too_large();
   queries_ = *queries, offsets_ = *offsets, lengths_ = *lengths;
-  std::fill_n(at<tik_bf16>(Region::input, queries_), elements, unused_cache);
+  if (!shape_.dense)
+    std::fill_n(at<tik_bf16>(Region::input, queries_), elements, unused_cache); // else every element is written
   point(args.queries, Region::input, queries_);
   write_queries(dataset);
   auto* const first = at<int32_t>(Region::input, offsets_);
@@ -146,7 +147,10 @@ Checked<void> Image::place_cache(Dataset const& dataset, Random& random) {
   auto const values = reserve(Region::input, elements * sizeof(tik_bf16), 16, random);
   if (!keys || !values) return too_large();
   keys_ = *keys, values_ = *values;
-  for (std::size_t const tensor : {keys_, values_}) std::fill_n(at<tik_bf16>(Region::input, tensor), elements, unused_cache);
+  bool const all_written = shape_.dense && shape_.layout != spec::KvLayout::paged;
+  for (std::size_t const tensor : {keys_, values_}) {
+    if (!all_written) std::fill_n(at<tik_bf16>(Region::input, tensor), elements, unused_cache);
+  }
   point(kv.keys, Region::input, keys_);
   point(kv.values, Region::input, values_);
   if (shape_.layout == spec::KvLayout::paged) {
@@ -208,24 +212,29 @@ Checked<void> Image::place_outputs(Random& random) {
 }
 
 void Image::write_queries(Dataset const& dataset) {
-  note_change(query_extent());
+  for (std::size_t b = 0; b < shape_.rows.size(); ++b) write_query_rows(dataset, static_cast<int>(b), 0, shape_.rows[b].count);
+}
+
+void Image::write_query_rows(Dataset const& dataset, int row_range, int first, int count) {
   tik_attention_args const& args = request_.args;
   std::size_t const dim = static_cast<std::size_t>(args.shape.head_dim),
                     heads = static_cast<std::size_t>(args.shape.query_heads);
-  for (std::size_t b = 0; b < shape_.rows.size(); ++b) {
-    Rows const& rows = shape_.rows[b];
-    Sequence const& sequence =
-        dataset.sequences[static_cast<std::size_t>(rows.queries_of >= 0 ? rows.queries_of : rows.sequence)];
-    tik_bf16 const* source =
-        sequence.queries.data() + static_cast<std::size_t>(rows.first - sequence.first_query) * heads * dim;
-    for (int i = 0; i < rows.count; ++i) {
-      for (std::size_t h = 0; h < heads; ++h, source += dim) {
-        std::memcpy(at<tik_bf16>(Region::input, queries_) + (first_row_[b] + i) * args.query_token_stride +
-                        static_cast<int64_t>(h) * args.query_head_stride,
-                    source, dim * sizeof(tik_bf16));
-      }
+  Rows const& rows = shape_.rows[static_cast<std::size_t>(row_range)];
+  Sequence const& sequence =
+      dataset.sequences[static_cast<std::size_t>(rows.queries_of >= 0 ? rows.queries_of : rows.sequence)];
+  tik_bf16 const* source =
+      sequence.queries.data() + static_cast<std::size_t>(rows.first + first - sequence.first_query) * heads * dim;
+  // Heads that lie side by side are copied at once.
+  bool const together = args.query_head_stride == args.shape.head_dim;
+  std::size_t const pieces = together ? 1 : heads, piece = together ? heads * dim : dim;
+  for (int i = first; i < first + count; ++i) {
+    tik_bf16* const target =
+        at<tik_bf16>(Region::input, queries_) + (first_row_[static_cast<std::size_t>(row_range)] + i) * args.query_token_stride;
+    for (std::size_t h = 0; h < pieces; ++h, source += piece) {
+      std::memcpy(target + static_cast<int64_t>(h) * args.query_head_stride, source, piece * sizeof(tik_bf16));
     }
   }
+  note_change(query_extent(row_range, first, count));
 }
 
 // Index of the first element of a token's key or value.
@@ -255,21 +264,26 @@ void Image::erase_token(int row_range, int token) { fill_token(nullptr, row_rang
 // Without a dataset: with what stands where no token is.
 void Image::fill_token(Dataset const* dataset, int row_range, int token) {
   Sequence const* const sequence =
-      dataset == nullptr ? nullptr
-                         : &dataset->sequences[static_cast<std::size_t>(shape_.rows[static_cast<std::size_t>(row_range)].sequence)];
+      dataset == nullptr
+          ? nullptr
+          : &dataset->sequences[static_cast<std::size_t>(shape_.rows[static_cast<std::size_t>(row_range)].sequence)];
   std::size_t const dim = static_cast<std::size_t>(request_.args.shape.head_dim);
-  std::size_t source = static_cast<std::size_t>(token) * static_cast<std::size_t>(request_.args.shape.kv_heads) * dim;
-  for (int head = 0; head < request_.args.shape.kv_heads; ++head, source += dim) {
+  // Heads that lie side by side are copied at once.
+  bool const together = request_.args.kv.head_stride == request_.args.shape.head_dim;
+  int const heads = request_.args.shape.kv_heads, pieces = together ? 1 : heads;
+  std::size_t const piece = together ? static_cast<std::size_t>(heads) * dim : dim;
+  std::size_t source = static_cast<std::size_t>(token) * static_cast<std::size_t>(heads) * dim;
+  for (int head = 0; head < pieces; ++head, source += piece) {
     std::size_t const element = cache_element(row_range, token, head);
     for (std::size_t const tensor : {keys_, values_}) {
       tik_bf16* const target = at<tik_bf16>(Region::input, tensor) + element;
       if (sequence == nullptr) {
-        std::fill_n(target, dim, unused_cache);
+        std::fill_n(target, piece, unused_cache);
       } else {
-        std::memcpy(target, (tensor == keys_ ? sequence->keys : sequence->values).data() + source, dim * sizeof(tik_bf16));
+        std::memcpy(target, (tensor == keys_ ? sequence->keys : sequence->values).data() + source, piece * sizeof(tik_bf16));
       }
       std::size_t const begin = tensor + element * sizeof(tik_bf16);
-      note_change({begin, begin + dim * sizeof(tik_bf16)});
+      note_change({begin, begin + piece * sizeof(tik_bf16)});
     }
   }
 }
@@ -394,9 +408,10 @@ Checked<void> Image::run_refused(CallRequest const& request, tik_status status, 
 
 Extent Image::input_extent() const { return {input_begin_, input_end_ + guard_bytes}; }
 
-Extent Image::query_extent() const {
-  tik_attention_args const& args = request_.args;
-  return {queries_, queries_ + static_cast<std::size_t>(args.limits.query_tokens * args.query_token_stride) * sizeof(tik_bf16)};
+Extent Image::query_extent(int row_range, int first, int count) const {
+  std::size_t const row = static_cast<std::size_t>(request_.args.query_token_stride) * sizeof(tik_bf16);
+  std::size_t const begin = queries_ + static_cast<std::size_t>(first_row_[static_cast<std::size_t>(row_range)] + first) * row;
+  return {begin, begin + static_cast<std::size_t>(count) * row};
 }
 
 std::array<Extent, 2> Image::token_extents(int row_range, int token) const {

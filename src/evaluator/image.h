@@ -98,14 +98,16 @@ class Image {
   // Copies the dataset's present values of one token (keys and values), or of every query row of the call, into shared memory.
   void write_token(Dataset const& dataset, int row_range, int token);
   void write_queries(Dataset const& dataset);
+  // The same for the query rows first .. first + count - 1 of one sequence of the call.
+  void write_query_rows(Dataset const& dataset, int row_range, int first, int count);
   // Evicts every line of the inputs from all caches of the machine.
   void evict() const;
   // Parts of the regions, for a worker with memory of its own: everything placed in them; what a call may write, with its
-  // guards; the queries; the key and the value of one token (only of dense images).
+  // guards; some query rows of a sequence; the key and the value of one token (only of dense images).
   Extent input_extent() const;
   Extent output_extent() const { return {output_begin_, guard_end_}; }
   Extent result_extent() const { return {guard_begin_, guard_end_}; }
-  Extent query_extent() const;
+  Extent query_extent(int row_range, int first, int count) const;
   std::array<Extent, 2> token_extents(int row_range, int token) const;
 
  private:

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <future>
 #include <map>
 #include <memory>
@@ -61,17 +62,14 @@ class Measuring {
 
   Checked<void> run(BuiltImplementation const& candidate, BuiltImplementation const* incumbent) {
     Clock::time_point const begin = Clock::now();
-    if (auto made = add_side(candidate); !made) return made;
-    if (incumbent != nullptr) {
-      if (auto made = add_side(*incumbent); !made) return incumbent_failed(made.error());
-    }
+    if (auto made = add_sides(candidate, incumbent); !made) return made;
     seconds_["lay out"] = seconds_since(begin);
     Clock::time_point const laid_out = Clock::now();
     if (auto warmed = warm_up(); !warmed) return warmed;
     int const most = std::max(settings_.rounds, settings_.max_rounds);
     for (int round = 0; round < most; ++round) {
       if (auto measured = measure_round(); !measured) return measured;
-      if (context_.monitor != nullptr) gpu_states_.push_back(context_.monitor->state());
+      if (context_.watch != nullptr) gpu_states_.push_back(context_.watch->monitor.state());
       context_.report_progress(static_cast<double>(round + 1) / most);
       if (round + 1 >= settings_.rounds && decided()) break;
     }
@@ -116,25 +114,44 @@ class Measuring {
   }
 
  private:
-  Checked<void> add_side(BuiltImplementation const& implementation) {
+  // Laid out side by side on a GPU, where it is the parent's work.
+  Checked<void> add_sides(BuiltImplementation const& candidate, BuiltImplementation const* incumbent) {
+    using Made = Checked<std::unique_ptr<Side>>;
+    std::launch const way = context_.gpu() ? std::launch::async : std::launch::deferred;
+    auto const make = [this](BuiltImplementation const& implementation, std::uint64_t seed) {
+      Random random(seed);
+      return make_side(implementation, random);
+    };
+    std::future<Made> first = std::async(way, make, std::cref(candidate), random_.next()), second;
+    if (incumbent != nullptr) second = std::async(way, make, std::cref(*incumbent), random_.next());
+    Made made = first.get();
+    if (!made) return tl::unexpected(std::move(made.error()));
+    sides_.push_back(std::move(*made));
+    if (incumbent == nullptr) return {};
+    Made other = second.get();
+    if (!other) return incumbent_failed(other.error());
+    sides_.push_back(std::move(*other));
+    return {};
+  }
+
+  Checked<std::unique_ptr<Side>> make_side(BuiltImplementation const& implementation, Random& random) const {
     auto side = std::make_unique<Side>();
     side->samples_us.resize(workloads_.size());
     if (context_.gpu()) {
-      auto device = DeviceTiming::start(context_, implementation, workloads_, random_);
+      auto device = DeviceTiming::start(context_, implementation, workloads_, random);
       if (!device) return tl::unexpected(std::move(device.error()));
       side->device = std::move(*device);
-    } else {
-      Checked<Session> session = start_session(context_, implementation, processor_);
-      if (!session) return tl::unexpected(std::move(session.error()));
-      side->host = std::make_unique<HostTiming>(std::move(*session));
-      for (TimedWorkload const& workload : workloads_) {
-        Checked<Image> image = Image::place(side->host->arena, workload.dataset, workload.shapes[0], random_);
-        if (!image) return tl::unexpected(std::move(image.error()));
-        side->host->images.push_back(std::move(*image));
-      }
+      return side;
     }
-    sides_.push_back(std::move(side));
-    return {};
+    Checked<Session> session = start_session(context_, implementation, WorkerUse::timing, processor_);
+    if (!session) return tl::unexpected(std::move(session.error()));
+    side->host = std::make_unique<HostTiming>(std::move(*session));
+    for (TimedWorkload const& workload : workloads_) {
+      Checked<Image> image = Image::place(side->host->arena, workload.dataset, workload.shapes[0], random);
+      if (!image) return tl::unexpected(std::move(image.error()));
+      side->host->images.push_back(std::move(*image));
+    }
+    return side;
   }
 
   static tl::unexpected<Failure> incumbent_failed(Failure const& failure) {
@@ -150,11 +167,11 @@ class Measuring {
     Clock::time_point const begin = Clock::now();
     std::vector<std::future<TimedWorkload>> drawn;
     for (spec::Workload const& workload : context_.specification.workloads) {
-      drawn.push_back(std::async(context_.gpu() ? std::launch::async : std::launch::deferred,
-                                 [this, &workload, seed = random_.next()] {
-                                   Random random(seed);
-                                   return prepare_workload(workload, context_.specification.shape, context_.gpu(), random);
-                                 }));
+      drawn.push_back(
+          std::async(context_.gpu() ? std::launch::async : std::launch::deferred, [this, &workload, seed = random_.next()] {
+            Random random(seed);
+            return prepare_workload(workload, context_.specification.shape, context_.gpu(), random);
+          }));
     }
     for (std::future<TimedWorkload>& each : drawn) workloads_.push_back(each.get());
     seconds_["draw"] = seconds_since(begin);
@@ -170,7 +187,7 @@ class Measuring {
     for (int launch = 0; launch < launches; ++launch) {
       std::vector<Image*> images;
       for (auto const& each : sides_) images.push_back(&each->image(workload, launch));
-      std::vector<RenewedToken> const renewed = renew(workloads_[workload], launch, images, random_);
+      Renewed const renewed = renew(workloads_[workload], launch, images, random_);
       for (auto const& each : sides_) {
         if (each->device) each->device->note(workload, launch, renewed);
       }

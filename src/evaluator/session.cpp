@@ -18,7 +18,8 @@ namespace tik::evaluator {
 namespace {
 
 constexpr char library_inside[] = "/library";
-constexpr int process_check_period = 64; // requests
+constexpr std::uint64_t context_bytes = std::uint64_t{1536} << 20; // of a GPU: the driver's own, and the flushed buffer
+constexpr int process_check_period = 64;                           // requests
 constexpr std::string_view kernel_libraries[] = {"libcublas",    "libcudnn",    "libcufft",   "libcusolver",
                                                  "libcusparse",  "libcutensor", "libcutlass", "libnvrtc",
                                                  "libnvJitLink", "libnccl",     "libnvinfer", "libtorch"};
@@ -113,6 +114,7 @@ Checked<Session> Session::start(SessionPlan const& plan) {
   if (!input) return machine_failure(input.error());
   auto output = SharedMemory::make(plan.output_bytes, SharedMemory::Access::worker_writes);
   if (!output) return machine_failure(output.error());
+  GpuGrant grant(plan.watch, plan.input_bytes + plan.output_bytes + context_bytes);
   auto sockets = make_sockets();
   if (!sockets) return machine_failure(sockets.error());
   auto staging = make_folder(plan.scratch, staging_folder);
@@ -128,7 +130,7 @@ Checked<Session> Session::start(SessionPlan const& plan) {
   if (!child) return machine_failure(child.error());
   sockets->worker.reset();
   Session session(std::move(*input), std::move(*output), std::move(*child), std::move(sockets->parent), plan.limits.seconds,
-                  plan.gpu);
+                  plan.gpu, std::move(grant));
   if (Checked<Reply> const ready = session.receive(); !ready) {
     // Nothing of the candidate runs yet.
     if (!plan.gpu || ready.error().error) return tl::unexpected(ready.error());
@@ -138,10 +140,7 @@ Checked<Session> Session::start(SessionPlan const& plan) {
     return machine_failure({ErrorKind::machine, "The processor time of a worker cannot be read."});
   }
   if (Checked<void> const measured = session.measure_round_trip(); !measured) return tl::unexpected(measured.error());
-  if (plan.gpu && plan.monitor != nullptr) { // the worker has its context and its buffers; the candidate has nothing yet
-    session.monitor_ = plan.monitor;
-    session.device_bytes_limit_ = plan.monitor->state().used_bytes + (static_cast<std::uint64_t>(plan.limits.memory_mb) << 20);
-  }
+  session.device_bytes_limit_ = static_cast<std::uint64_t>(plan.limits.memory_mb) << 20;
   Mount const folder{plan.library_folder, library_inside, false};
   Checked<Timed> const loaded =
       session.exchange(LoadRequest{seen_path(plan.layers, folder) + "/" + plan.library_name, plan.symbols});
@@ -173,13 +172,15 @@ Checked<void> Session::check_gpu_process() const {
   return check_device_memory();
 }
 
-// Seen from outside: what is taken since the worker started, by whomever.
+// Seen from outside: what is taken, by whichever worker, beyond what was there before and what all of them were given.
 Checked<void> Session::check_device_memory() const {
-  if (monitor_ == nullptr) return {};
-  std::uint64_t const used = monitor_->state().used_bytes;
-  if (used <= device_bytes_limit_) return {};
-  return candidate_failure(fmt::format("The candidate took {} MiB of the GPU's memory beyond the limit of its worker.",
-                                       (used - device_bytes_limit_) >> 20));
+  GpuWatch const* const watch = grant_.watch();
+  if (watch == nullptr) return {};
+  std::uint64_t const allowed = watch->used_before + watch->granted + device_bytes_limit_;
+  std::uint64_t const used = watch->monitor.state().used_bytes;
+  if (used <= allowed) return {};
+  return candidate_failure(
+      fmt::format("The candidate took {} MiB of the GPU's memory beyond the limit of its worker.", (used - allowed) >> 20));
 }
 
 // The worker is gone or has to go: how it ended, as a sentence.

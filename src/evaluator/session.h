@@ -22,8 +22,8 @@ struct SessionPlan {
   spec::ProcessLimits limits;
   std::size_t input_bytes = 0, output_bytes = 0;
   std::optional<int> processor;
-  bool gpu = false;                    // the worker runs calls on a GPU, in memory of its own
-  GpuMonitor const* monitor = nullptr; // says how much memory of the GPU is taken; null: not known
+  bool gpu = false;          // the worker runs calls on a GPU, in memory of its own
+  GpuWatch* watch = nullptr; // says how much memory of the GPU is taken; null: not known
   std::atomic<bool> const* cancel = nullptr;
 };
 
@@ -67,8 +67,10 @@ class Session {
   std::string const& log() const { return child_.output(); }
 
  private:
-  Session(SharedMemory input, SharedMemory output, Child child, Descriptor socket, double limit_seconds, bool gpu)
-      : input_(std::move(input)),
+  Session(SharedMemory input, SharedMemory output, Child child, Descriptor socket, double limit_seconds, bool gpu,
+          GpuGrant grant)
+      : grant_(std::move(grant)),
+        input_(std::move(input)),
         output_(std::move(output)),
         child_(std::move(child)),
         socket_(std::move(socket)),
@@ -86,6 +88,7 @@ class Session {
   Checked<Reply> receive();
   tl::unexpected<Failure> ended();
 
+  GpuGrant grant_; // given back when the process, below, has ended
   SharedMemory input_, output_;
   Child child_;
   Descriptor socket_;
@@ -95,8 +98,7 @@ class Session {
   clockid_t cpu_clock_ = 0;
   RoundTrip round_trip_;
   std::optional<FaultReply> fault_;
-  GpuMonitor const* monitor_ = nullptr;
-  std::uint64_t device_bytes_limit_ = 0; // of the GPU's memory taken by everybody
+  std::uint64_t device_bytes_limit_ = 0; // of the GPU's memory beyond what workers were given
   int calls_ = 0;
 };
 

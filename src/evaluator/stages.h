@@ -23,10 +23,10 @@ struct BuiltImplementation {
 struct StageContext {
   spec::Specification const& specification;
   std::filesystem::path scratch;
-  Layers layers;                       // of a command
-  Layers worker_layers;                // of a worker
-  std::uint64_t seed;                  // of the inputs: the specification's and a value of this audit's own
-  GpuMonitor const* monitor = nullptr; // of the GPU, where there is one that can be asked
+  Layers layers;             // of a command
+  Layers worker_layers;      // of a worker
+  std::uint64_t seed;        // of the inputs: the specification's and a value of this audit's own
+  GpuWatch* watch = nullptr; // of the GPU, where there is one that can be asked
   std::atomic<bool> const* cancel = nullptr;
   std::function<void(double fraction)> progress;
 
@@ -36,15 +36,18 @@ struct StageContext {
   }
 };
 
-// Shared memory that suffices for every check and workload of the specification.
+// What a worker is for: checks, where one call is laid out at a time, or timing, where all workloads lie side by side.
+enum class WorkerUse { checks, timing };
+
+// Shared memory that suffices for every check, or for every workload of the specification.
 struct MemoryNeed {
   std::size_t input_bytes = 0, output_bytes = 0;
 };
-MemoryNeed memory_need(spec::Specification const& specification);
+MemoryNeed memory_need(spec::Specification const& specification, WorkerUse use);
 
 // A worker with `implementation` loaded.
 Checked<Session> start_session(StageContext const& context, BuiltImplementation const& implementation,
-                               std::optional<int> processor = std::nullopt);
+                               WorkerUse use = WorkerUse::checks, std::optional<int> processor = std::nullopt);
 
 // Ends workers in good order: {"cpu_seconds", "peak_memory_kb"}, the sum and the largest.
 Json close_workers(std::vector<Session*> const& sessions);

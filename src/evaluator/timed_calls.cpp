@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "src/evaluator/accuracy.h"
+#include "src/evaluator/parallel.h"
 
 namespace tik::evaluator {
 namespace {
@@ -141,22 +142,23 @@ TimedWorkload prepare_workload(spec::Workload const& workload, spec::AttentionSh
   return timed;
 }
 
-std::vector<RenewedToken> renew(TimedWorkload& workload, int launch, std::vector<Image*> const& images, Random& random) {
+Renewed renew(TimedWorkload& workload, int launch, std::vector<Image*> const& images, Random& random) {
   CallShape const& shape = workload.shapes[static_cast<std::size_t>(launch)];
-  std::vector<RenewedToken> renewed;
+  Renewed renewed;
   for (int b = 0; b < static_cast<int>(shape.rows.size()); ++b) {
     Rows const& rows = shape.rows[static_cast<std::size_t>(b)];
     for (int i = 0; i < renewed_tokens && launch < workload.launches.caches; ++i) {
       int const token = random.between(0, rows.first + rows.count - 1);
       redraw_token(workload.dataset, rows.sequence, token, random);
       for (Image* image : images) image->write_token(workload.dataset, b, token);
-      renewed.push_back({b, token});
+      renewed.tokens.push_back({b, token});
     }
     int const count = std::min(rows.count, renewed_rows);
-    int const first = rows.first + random.between(0, rows.count - count);
-    redraw_queries(workload.dataset, rows.queries_of >= 0 ? rows.queries_of : rows.sequence, first, count, random);
+    int const first = random.between(0, rows.count - count);
+    redraw_queries(workload.dataset, rows.queries_of >= 0 ? rows.queries_of : rows.sequence, rows.first + first, count, random);
+    for (Image* image : images) image->write_query_rows(workload.dataset, b, first, count);
+    renewed.queries.push_back({b, first, count});
   }
-  for (Image* image : images) image->write_queries(workload.dataset);
   return renewed;
 }
 
@@ -181,29 +183,47 @@ void keep_launch(TimedWorkload& workload, int launch, Outputs outputs) {
   workload.kept.push_back(std::move(call));
 }
 
-Checked<int> verify_timed_calls(StageContext const& context, BuiltImplementation const& candidate,
-                                std::vector<TimedWorkload> const& workloads) {
+namespace {
+
+struct Item {
+  TimedWorkload const* workload;
+  std::size_t call;
+};
+
+// In a worker of their own.
+Checked<void> verify_items(StageContext const& context, BuiltImplementation const& candidate, std::vector<Item> const& items,
+                           std::uint64_t seed) {
   Checked<Session> session = start_session(context, candidate);
   if (!session) return tl::unexpected(session.error());
   Arena arena(*session);
-  Random random(context.seed ^ 0x766572696679);
-  struct Item {
-    TimedWorkload const* workload;
-    std::size_t call;
-  };
-  std::vector<Item> items;
-  for (TimedWorkload const& workload : workloads) {
-    for (std::size_t i = 0; i < workload.kept.size(); ++i) items.push_back({&workload, i});
-  }
-  random.shuffle(items);
+  Random random(seed);
   for (Item const& item : items) {
     bool const against_reference = item.call == 0;
     if (auto same = verify(arena, *item.workload, item.workload->kept[item.call], against_reference,
                            context.specification.checks, random);
         !same) {
-      return tl::unexpected(same.error());
+      return same;
     }
   }
+  return {};
+}
+
+} // namespace
+
+Checked<int> verify_timed_calls(StageContext const& context, BuiltImplementation const& candidate,
+                                std::vector<TimedWorkload> const& workloads) {
+  Random random(context.seed ^ 0x766572696679);
+  std::vector<Item> items;
+  for (TimedWorkload const& workload : workloads) {
+    for (std::size_t i = 0; i < workload.kept.size(); ++i) items.push_back({&workload, i});
+  }
+  random.shuffle(items);
+  std::vector<std::vector<Item>> groups(std::min(groups_of(context), std::max<std::size_t>(1, items.size())));
+  for (std::size_t i = 0; i < items.size(); ++i) groups[i % groups.size()].push_back(items[i]);
+  auto const verified = in_parallel(groups.size(), [&](std::size_t group) {
+    return verify_items(context, candidate, groups[group], context.seed ^ (0x67726f7570 + group));
+  });
+  if (!verified) return tl::unexpected(verified.error());
   return static_cast<int>(items.size());
 }
 

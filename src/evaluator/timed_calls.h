@@ -34,12 +34,19 @@ struct TimedWorkload {
 
 TimedWorkload prepare_workload(spec::Workload const& workload, spec::AttentionShape const& shape, bool gpu, Random& random);
 
-// What renew() changed in a launch's images: a token by its sequence of the call. All queries of the call are new, or some.
-struct RenewedToken {
-  int row_range = 0, token = 0;
+// What renew() changed in a launch's images, by sequences of the call.
+struct Renewed {
+  struct Token {
+    int row_range, token;
+  };
+  struct QueryRows {
+    int row_range, first, count;
+  };
+  std::vector<Token> tokens;
+  std::vector<QueryRows> queries;
 };
 // Draws new queries and some new keys and values for one launch, and writes them to its image on every side.
-std::vector<RenewedToken> renew(TimedWorkload& workload, int launch, std::vector<Image*> const& images, Random& random);
+Renewed renew(TimedWorkload& workload, int launch, std::vector<Image*> const& images, Random& random);
 
 // Keeps the latest call with the probability that makes every call equally likely to be among the kept.
 void keep(TimedWorkload& workload, Outputs outputs, Random& random);

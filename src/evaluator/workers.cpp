@@ -19,7 +19,7 @@ void widen(MemoryNeed& need, spec::AttentionShape const& shape, std::int64_t hea
 
 } // namespace
 
-MemoryNeed memory_need(spec::Specification const& specification) {
+MemoryNeed memory_need(spec::Specification const& specification, WorkerUse use) {
   MemoryNeed largest;
   std::size_t all_inputs = 0, all_outputs = 0; // the workloads lie side by side while they are measured
   for (spec::Workload const& workload : specification.workloads) {
@@ -32,6 +32,9 @@ MemoryNeed memory_need(spec::Specification const& specification) {
     all_inputs += need.input_bytes * static_cast<std::size_t>(launches.caches) +
                   need.output_bytes * static_cast<std::size_t>(launches.count - launches.caches);
     all_outputs += need.output_bytes * static_cast<std::size_t>(launches.count);
+    // Timed calls are computed again one by one.
+    largest.input_bytes = std::max(largest.input_bytes, need.input_bytes);
+    largest.output_bytes = std::max(largest.output_bytes, need.output_bytes);
   }
   auto const longest = [](std::vector<int> const& values) {
     return values.empty() ? 1 : *std::max_element(values.begin(), values.end());
@@ -42,23 +45,27 @@ MemoryNeed memory_need(spec::Specification const& specification) {
   widen(largest, specification.shape, heads, longest(checks.batches), tokens, longest(checks.page_sizes), tokens);
   widen(largest, specification.shape, heads, 3, std::max<std::int64_t>(tokens, 1024), longest(checks.page_sizes), tokens);
   constexpr std::size_t room = std::size_t{4} << 20;
-  std::size_t const room_for_workspace = (specification.target == "cpu" ? std::size_t{32} : std::size_t{4096}) << 20;
-  if (specification.target != "cpu") largest.output_bytes += largest.input_bytes; // a GPU's inputs come back to be compared
-  return {std::max(largest.input_bytes, all_inputs) + room,
-          std::max(largest.output_bytes, all_outputs) + room + room_for_workspace};
+  bool const gpu = specification.target != "cpu";
+  if (use == WorkerUse::timing) {
+    std::size_t const room_for_workspaces = (gpu ? std::size_t{4096} : std::size_t{32}) << 20;
+    return {all_inputs + room, all_outputs + room + room_for_workspaces};
+  }
+  std::size_t const room_for_workspace = (gpu ? std::size_t{512} : std::size_t{32}) << 20;
+  if (gpu) largest.output_bytes += largest.input_bytes; // a GPU's inputs come back to be compared
+  return {largest.input_bytes + room, largest.output_bytes + room + room_for_workspace};
 }
 
-Checked<Session> start_session(StageContext const& context, BuiltImplementation const& implementation,
+Checked<Session> start_session(StageContext const& context, BuiltImplementation const& implementation, WorkerUse use,
                                std::optional<int> processor) {
   SessionPlan plan;
-  MemoryNeed const need = memory_need(context.specification);
+  MemoryNeed const need = memory_need(context.specification, use);
   plan.library_folder = implementation.built.folder;
   plan.library_name = implementation.built.library_name;
   plan.symbols = symbols_of(implementation.manifest);
   plan.scratch = context.scratch;
   plan.layers = context.worker_layers;
   plan.gpu = context.gpu();
-  plan.monitor = context.monitor;
+  plan.watch = context.watch;
   plan.limits = context.specification.run_limits;
   plan.input_bytes = need.input_bytes;
   plan.output_bytes = need.output_bytes;
