@@ -85,7 +85,7 @@ struct ModelAgent::Stage {
 ModelAgent::ModelAgent(Endpoint endpoint, ClientOptions client, std::unique_ptr<Transport> transport, ModelAgentOptions options,
                        std::function<Result<ir::ModelUsage>(ir::ModelUsage)> record_usage, std::atomic<bool> const& cancel)
     : model_(endpoint.model),
-      options_(std::move(options)),
+      options_(options),
       record_usage_(std::move(record_usage)),
       cancel_(cancel),
       client_(std::move(endpoint), client, std::move(transport), [this](Attempt const& attempt) { return keep(attempt); }) {}

@@ -19,7 +19,7 @@ struct Attempt {
 struct ClientOptions {
   int retries = 4; // after the first attempt
   double idle_seconds = 120, total_seconds = 1800;
-  bool waits = true;                   // a recording is not waited for
+  bool waits = true;                // a recording is not waited for
   double longest_wait_seconds = 60; // a service that asks for more is given up
 };
 

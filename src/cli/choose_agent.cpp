@@ -100,8 +100,7 @@ Result<ChosenAgent> choose_agent(Run const& options, search::Search& search, std
     TIK_CHECK(agent::record_lost_calls(search.store(), *log, record));
     transport = agent::make_live_transport(*log, endpoint.key);
   }
-  auto made =
-      std::make_unique<agent::ModelAgent>(std::move(endpoint), client, std::move(transport), std::move(model), record, cancel);
+  auto made = std::make_unique<agent::ModelAgent>(std::move(endpoint), client, std::move(transport), model, record, cancel);
   agent::ModelAgent const* const watched = made.get();
   return ChosenAgent(std::move(made), std::move(log), watched);
 }

@@ -65,11 +65,15 @@ WORDS = {
 
 
 async def audited(tools, progress):
-    async def on_progress(value, total, message):
-        progress.append((value, total, message))
-
     while True:
+        values = []
+
+        async def on_progress(value, total, message, values=values):
+            values.append(value)
+
         result = await tools.client.call_tool("audit", {"wait_seconds": 2}, progress_callback=on_progress)
+        assert values == sorted(set(values)), f"the progress of a call must grow: {values}"
+        progress.extend(values)
         answer = json.loads(result.content[0].text)
         if "running" not in answer:
             return answer
@@ -87,8 +91,7 @@ async def step(tools, opportunity, parent, lanes, audit):
     progress = []
     found = await audited(tools, progress)
     assert found["implementation"] == submitted["implementation"], found
-    values = [value for value, _, _ in progress]
-    assert values and values == sorted(set(values)), f"progress must grow: {progress}"
+    assert progress, "an audit reports its progress"
     kept = submitted["implementation"] if found["verified"] else parent
     decided = await tools.json(
         "decide",
