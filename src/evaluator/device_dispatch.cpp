@@ -32,7 +32,11 @@ Json occupancy_json(NodeReply const& node) {
                           {"blocks", blocks_in_all}};
   Limit const& least = *std::min_element(std::begin(limits), std::end(limits),
                                          [](Limit const& a, Limit const& b) { return a.blocks < b.blocks; });
-  Json json = {{"blocks_a_multiprocessor", node.blocks_a_multiprocessor}, {"set_by", least.name}};
+  Json set_by = Json::array(); // several may be as tight
+  for (Limit const& limit : limits) {
+    if (limit.blocks == least.blocks) set_by.push_back(limit.name);
+  }
+  Json json = {{"blocks_a_multiprocessor", node.blocks_a_multiprocessor}, {"set_by", std::move(set_by)}};
   for (Limit const& limit : limits) json["limits"][limit.name] = limit.blocks;
   return json;
 }
