@@ -128,10 +128,14 @@ Result<Id<L>> parse_id(std::string_view text) {
     return input_error(
         fmt::format("'{}' is not the id of {}: write {} and a number, for example {}7.", text.substr(0, 40), id_noun<L>, L, L));
   };
-  if (text.size() < 2 || text.size() > 17 || text[0] != L) return bad();
+  if (text.size() < 2 || text[0] != L) return bad();
   auto const digits = text.substr(1);
   bool const all_digits = std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
   if (!all_digits || (digits[0] == '0' && digits.size() > 1)) return bad();
+  if (digits == "0" && first_number < L >> 0)
+    return input_error(fmt::format("{} is not the id of {}: they begin with {}{}.", text, id_noun<L>, L, first_number<L>));
+  if (digits.size() > 16)
+    return input_error(fmt::format("'{}' is not the id of {}: no number is that large.", text.substr(0, 40), id_noun<L>));
   Id<L> id;
   for (char const digit : digits) id.number = id.number * 10 + (digit - '0');
   if (id.number < first_number<L> || id.number > largest_number) return bad();

@@ -55,7 +55,8 @@ void verify_identity(Connection const& connection, VerifyContext& context) {
   if (identity->checks_version != spec::checks_version) {
     context.find(
         place, fmt::format(
-                   "the search was sealed under version {} of the checks, this is version {}: their audits are not comparable.",
+                   "the search was sealed under version {} of the checks, this is version {}: their audits are not comparable; "
+                   "it can be read, and a new search begun from what `tik best --export` writes.",
                    identity->checks_version, spec::checks_version));
   } else if (identity->seal != spec::seal(*specification, identity->baseline_us)) {
     context.find(place, "the seal is not the hash of the specification and the baseline latencies: one of them was changed.");

@@ -102,7 +102,9 @@ Result<std::filesystem::path> root_folder(spec::Specification const& specificati
                                           std::filesystem::path const& root) {
   if (!root.empty()) return root;
   if (!specification.root.empty()) return spec_file.parent_path() / specification.root;
-  return input_error(fmt::format("{}: root: it names no root implementation, and none was given.", spec_file.string()));
+  return input_error(fmt::format(
+      "{}: root: it names no root implementation: give its folder with --root, or as root = \"FOLDER\" in this file.",
+      spec_file.string()));
 }
 
 } // namespace

@@ -41,10 +41,11 @@ Result<std::unique_ptr<Search::Impl>> Search::Impl::load(Layout layout, std::opt
                     "cannot be trusted any more.",
                     layout.database().string(), seal, identity.seal));
   if (writable && identity.checks_version != spec::checks_version)
-    return input_error(
-        fmt::format("{}: the search was sealed with checks version {}, and this program has version {}; audits of different "
-                    "versions are not comparable: start a new search.",
-                    layout.folder.string(), identity.checks_version, spec::checks_version));
+    return input_error(fmt::format(
+        "{0}: the search was sealed with checks version {1}, and this program has version {2}; audits of different "
+        "versions are not comparable. It can still be read and exported; to go on, begin a new search from its best: "
+        "`tik best {0} --export OUT`, then `tik new NEW --spec {0}/spec.toml --root OUT`.",
+        layout.folder.string(), identity.checks_version, spec::checks_version));
   TIK_CHECK(compare_copy(layout, identity, writable));
   TIK_TRY(ir::SourceRepository sources, ir::SourceRepository::open(layout.sources()));
   TIK_TRY(State state, fold(store));
