@@ -50,13 +50,20 @@ std::string const& ChosenAgent::stopped() const {
 
 Result<void> check_agent(Run const& options) {
   TIK_CHECK(agent::withheld_from(options.without));
+  std::vector<std::string> const& given = options.model.given;
   if (options.agent == "builtin") {
+    if (!given.empty())
+      return input_error(fmt::format(
+          "{}: it means nothing to the built-in agent: name the agent that it is for with --agent, or leave it out.",
+          given[0]));
     if (options.without.empty()) return {};
     return input_error(
         "--without: the built-in agent reads records directly; parts are withheld from --agent model, --agent replay and tik "
         "mcp.");
   }
   if (options.agent == "model") {
+    if (!options.model.exchanges.empty())
+      return input_error("--exchanges: it is what --agent replay reads: give --agent replay, or leave it out.");
     TIK_CHECK(endpoint_of(options.model));
     return {};
   }

@@ -39,6 +39,7 @@ struct ModelOptions {
   int retries = 4;
   bool old_limit_name = false, require_calls = false;
   std::filesystem::path exchanges; // what --agent replay reads
+  std::vector<std::string> given;  // which of these options the command line named
 };
 struct Run : OnSearch, OnHost {
   std::string agent = "builtin";
@@ -47,6 +48,7 @@ struct Run : OnSearch, OnHost {
   double seconds = 0;               // of this run; 0: no limit of its own
   std::vector<std::string> without; // parts withheld from the agent
   ModelOptions model;
+  bool json = false;
 };
 struct Status : OnSearch {
   bool json = false;

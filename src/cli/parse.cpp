@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <sstream>
 
+#include "src/cli/parse_run.h"
 #include "src/cli/version.h"
 
 namespace tik::cli {
@@ -32,7 +33,7 @@ void command(CLI::App& parent, Fill& result, char const* name, char const* descr
             ->type_name("CMD");
     app->add_option("--runner-seconds", value->runner_seconds, "Limit of one try on that host")
         ->type_name("N")
-        ->check(CLI::PositiveNumber)
+        ->check(positive_number())
         ->capture_default_str()
         ->needs(runner);
     app->add_option("--runner-tries", value->runner_tries, "Tries before giving up")
@@ -41,7 +42,10 @@ void command(CLI::App& parent, Fill& result, char const* name, char const* descr
         ->capture_default_str()
         ->needs(runner);
   }
-  if constexpr (requires { value->json; }) app->add_flag("--json", value->json, "One JSON document on standard output");
+  if constexpr (requires { value->json; })
+    app->add_flag("--json", value->json,
+                  std::is_same_v<T, Run> ? "JSON lines on standard output: one an audit, and why the run ended"
+                                         : "One JSON document on standard output");
   app->footer(std::string("Examples:\n") + examples);
   app->callback([value, &result] { result = Command(*value); });
 }
@@ -50,72 +54,6 @@ CLI::App* group(CLI::App& parent, char const* name, char const* description) {
   CLI::App* const app = parent.add_subcommand(name, description);
   app->require_subcommand(1);
   return app;
-}
-
-constexpr char without_help[] =
-    "Withhold a part from the agent: history, numerics, evidence, opportunities or lineage; may be repeated. Checks stay";
-
-void add_model_options(CLI::App& sub, Run& run) {
-  ModelOptions& value = run.model;
-  sub.add_option("--without", run.without, without_help)->type_name("PART")->expected(1)->allow_extra_args(false);
-  char const* const group = "With --agent model";
-  sub.add_option("--api", value.api, "Wire format: openai (chat completions) or anthropic (messages)")
-      ->type_name("NAME")
-      ->group(group);
-  sub.add_option("--base-url", value.base_url, "Where the service is: http://127.0.0.1:8080/v1")
-      ->type_name("URL")
-      ->group(group);
-  sub.add_option("--model", value.name, "The model's name at the service")->type_name("NAME")->group(group);
-  sub.add_option("--key-env", value.key_variable, "Environment variable that holds the key; without it none is sent")
-      ->type_name("VAR")
-      ->group(group);
-  sub.add_option("--max-tokens", value.tokens, "Ask no more after N input and output tokens of this run")
-      ->type_name("N")
-      ->check(CLI::PositiveNumber)
-      ->group(group);
-  sub.add_option("--max-cost", value.cost, "Ask no more after this cost, by the prices given")
-      ->type_name("X")
-      ->check(CLI::PositiveNumber)
-      ->group(group);
-  sub.add_option("--input-price", value.input_price, "Price of a million input tokens")
-      ->type_name("X")
-      ->check(CLI::NonNegativeNumber)
-      ->group(group);
-  sub.add_option("--cached-price", value.cached_price, "Price of a million input tokens from a cache; default: as input")
-      ->type_name("X")
-      ->check(CLI::NonNegativeNumber)
-      ->group(group);
-  sub.add_option("--output-price", value.output_price, "Price of a million output tokens")
-      ->type_name("X")
-      ->check(CLI::NonNegativeNumber)
-      ->group(group);
-  sub.add_option("--context-tokens", value.context_tokens, "Begin a conversation again from the records beyond this size")
-      ->type_name("N")
-      ->check(CLI::Range(1000, 100000000))
-      ->capture_default_str()
-      ->group(group);
-  sub.add_option("--output-tokens", value.output_tokens, "Longest answer of the model")
-      ->type_name("N")
-      ->check(CLI::Range(16, 1000000))
-      ->capture_default_str()
-      ->group(group);
-  sub.add_option("--idle-seconds", value.idle_seconds, "Give an answer up after so long without a byte")
-      ->type_name("N")
-      ->check(CLI::Range(1, 3600))
-      ->capture_default_str()
-      ->group(group);
-  sub.add_option("--retries", value.retries, "Ask again so often when the service fails")
-      ->type_name("N")
-      ->check(CLI::Range(0, 100))
-      ->capture_default_str()
-      ->group(group);
-  sub.add_flag("--require-calls", value.require_calls, "Ask the service for answers that are calls: helps small models")
-      ->group(group);
-  sub.add_flag("--old-limit-name", value.old_limit_name, "Send max_tokens, which older servers know, for max_completion_tokens")
-      ->group(group);
-  sub.add_option("--exchanges", value.exchanges, "With --agent replay: the file exchanges.jsonl of a search")
-      ->type_name("FILE")
-      ->group(group);
 }
 
 void add_search_commands(CLI::App& app, Fill& result) {
@@ -137,31 +75,17 @@ void add_search_commands(CLI::App& app, Fill& result) {
                });
   command<Run>(
       app, result, "run", "Let an agent search until a stopping rule holds; Ctrl-C stops, the next run goes on",
-      "  tik run search\n  tik run search --agent builtin --seed 7 --steps 20\n  tik run search --runner 'ssh gpu tik'\n"
+      "  tik run search\n  tik run search --agent builtin --seed 7 --steps 20\n  tik run search --runner 'ssh gpu tik'\n  tik "
+      "run search --json\n"
       "  tik run search --agent model --api anthropic --base-url https://api.example.com --model NAME --key-env MODEL_KEY",
-      [](CLI::App& sub, Run& value) {
-        sub.add_option("--agent", value.agent, "Who proposes: builtin, model (a language model), replay (recorded answers)")
-            ->type_name("NAME")
-            ->capture_default_str();
-        sub.add_option("--seed", value.seed, "Seed of the built-in agent")
-            ->type_name("N")
-            ->check(CLI::NonNegativeNumber)
-            ->capture_default_str();
-        sub.add_option("--steps", value.steps, "Stop after N steps of this run")
-            ->type_name("N")
-            ->check(CLI::Range(1, 1000000000));
-        sub.add_option("--seconds", value.seconds, "Begin no step after N seconds of this run")
-            ->type_name("N")
-            ->check(CLI::PositiveNumber);
-        add_model_options(sub, value);
-      });
+      [](CLI::App& sub, Run& value) { add_run_options(sub, value); });
   command<Status>(app, result, "status", "Where a search stands: incumbent, speedup, patience, frontier, archive",
                   "  tik status search\n  tik status -C search --json", [](CLI::App&, Status&) {});
   command<Log>(app, result, "log", "The lineage as a graph, newest first: outcome, T, branch status, form",
                "  tik log search\n  tik log search --limit 0 --json", [](CLI::App& sub, Log& value) {
                  sub.add_option("--limit", value.limit, "Show the N newest implementations; 0: all")
                      ->type_name("N")
-                     ->check(CLI::NonNegativeNumber)
+                     ->check(non_negative_number())
                      ->capture_default_str();
                });
   command<Show>(

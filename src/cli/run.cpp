@@ -8,6 +8,7 @@
 #include "src/cli/hosts.h"
 #include "src/cli/interrupt.h"
 #include "src/cli/progress.h"
+#include "src/cli/progress_lines.h"
 #include "src/report/format.h"
 #include "src/report/report.h"
 
@@ -69,6 +70,11 @@ std::string stop_words(search::StopReason reason, spec::Stopping const& stopping
   return "stopped";
 }
 
+Result<std::filesystem::path> write_report(search::Search const& search, Run const& options) {
+  TIK_TRY(report::History const history, report::read_history(search));
+  return report::write_report(history, options.search / "report");
+}
+
 } // namespace
 
 Result<int> execute(Run const& options, Console const& console) {
@@ -79,9 +85,12 @@ Result<int> execute(Run const& options, Console const& console) {
   Interrupt const interrupt;
   TIK_TRY(ChosenAgent inner, choose_agent(options, search, Interrupt::flag()));
   LimitedAgent agent(std::move(inner), options);
-  Progress progress(console, search.specification(), search.state());
-  Result<search::StopReason> const stopped = search.run(agent, progress, Interrupt::flag());
-  progress.finish();
+  ProgressLines lines(search);
+  std::optional<Progress> progress;
+  if (!options.json) progress.emplace(console, search.specification(), search.state());
+  search::Observer& observer = progress ? static_cast<search::Observer&>(*progress) : lines;
+  Result<search::StopReason> const stopped = search.run(agent, observer, Interrupt::flag());
+  if (progress) progress->finish();
   // An agent that asks no more in the middle of a step ends the run as one that asks no more between two.
   bool const asks_no_more = !stopped && stopped.error().kind == ErrorKind::cancelled && !agent.reached().empty();
   bool const cancelled = !stopped && stopped.error().kind == ErrorKind::cancelled && !asks_no_more;
@@ -92,16 +101,21 @@ Result<int> execute(Run const& options, Console const& console) {
   if (cancelled || (stopped && *stopped == search::StopReason::interrupted)) {
     fmt::print(stderr, "tik: Interrupted after {}; all that was finished is recorded. Go on with: tik run {}\n",
                report::count(state.steps, "step"), folder);
+    if (options.json) lines.stopped(to_string(search::StopReason::interrupted), "interrupted", {});
     return 130;
   }
-  print(fmt::format("stopped: {}\n",
-                    agent.reached().empty() ? stop_words(*stopped, search.specification().stopping) : agent.reached()));
+  std::string const why = agent.reached().empty() ? stop_words(*stopped, search.specification().stopping) : agent.reached();
+  if (options.json) {
+    TIK_TRY(std::filesystem::path const written, write_report(search, options));
+    lines.stopped(agent.reached().empty() ? to_string(*stopped) : "agent", why, written);
+    return 0;
+  }
+  print(fmt::format("stopped: {}\n", why));
   print(fmt::format(
       "best: {}, {} as fast as the root, after {} with {}\n", state.incumbent ? to_string(*state.incumbent) : "none",
       console.paint(report::ratio(state.speedup()), Paint::bold), report::count(state.steps, "audit"),
       report::count(std::max<std::int64_t>(0, static_cast<std::int64_t>(state.promotions.size()) - 1), "promotion")));
-  TIK_TRY(report::History const history, report::read_history(search));
-  TIK_TRY(std::filesystem::path const written, report::write_report(history, options.search / "report"));
+  TIK_TRY(std::filesystem::path const written, write_report(search, options));
   print(fmt::format("report: {}\n", written.string()));
   return 0;
 }

@@ -1,4 +1,5 @@
 // Bad input: one sentence with place and remedy, exit code 2, nothing changed.
+#include <SQLiteCpp/SQLiteCpp.h>
 #include <gmock/gmock.h>
 
 #include "src/search/search.h"
@@ -71,6 +72,30 @@ TEST_F(BadInput, SpecificationThatChangedAfterItWasSealed) {
   expect_refused({"status"}, {"spec.toml", "sealed"});
 }
 
+// A search of an earlier program: the rules of its database are put back after the version is written.
+TEST_F(BadInput, SearchSealedUnderOlderChecks) {
+  {
+    SQLite::Database database(search_ + "/search.db", SQLite::OPEN_READWRITE);
+    std::vector<std::pair<std::string, std::string>> triggers;
+    SQLite::Statement rows(database, "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = 'search'");
+    while (rows.executeStep()) triggers.emplace_back(rows.getColumn(0).getString(), rows.getColumn(1).getString());
+    rows.reset();
+    ASSERT_FALSE(triggers.empty());
+    for (auto const& [name, sql] : triggers) database.exec("DROP TRIGGER " + name);
+    ASSERT_EQ(database.exec("UPDATE search SET checks_version = '1'"), 1);
+    for (auto const& [name, sql] : triggers) database.exec(sql);
+  }
+  for (std::string const command : {"run", "audit"})
+    expect_refused({command, "-C", search_}, {"version 1", "can still be read", "tik best", "--export", "tik new"});
+  for (std::string const command : {"status", "log", "best", "report"}) {
+    Outcome const outcome = tik({command, search_});
+    EXPECT_EQ(outcome.exit_code, 0) << command << ": " << outcome.err;
+  }
+  Outcome const verified = tik({"verify", search_});
+  EXPECT_EQ(verified.exit_code, 1);
+  EXPECT_THAT(verified.out, testing::HasSubstr("tik best --export"));
+}
+
 TEST_F(BadInput, SecondRunOnTheSameSearch) {
   auto const first = search::Search::open(search_, search::Search::Mode::write);
   ASSERT_TRUE(first.has_value()) << first.error().message;
@@ -80,7 +105,22 @@ TEST_F(BadInput, SecondRunOnTheSameSearch) {
 
 TEST_F(BadInput, UnknownAgent) { expect_refused({"run", search_, "--agent", "oracle"}, {"oracle", "builtin"}); }
 
+TEST_F(BadInput, LimitsThatNoNumberReaches) {
+  for (std::string const text : {"nan", "inf", "-1", "0", "ten", "1e999"})
+    expect_refused({"run", search_, "--seconds", text}, {"--seconds", "'" + text + "'", "above 0"});
+  expect_refused({"run", search_, "--agent", "model", "--max-cost", "nan"}, {"--max-cost", "'nan'"});
+  expect_refused({"log", search_, "--limit", "-1"}, {"--limit: '-1' is not a number of at least 0"});
+}
+
+TEST_F(BadInput, OptionsOfAnotherAgent) {
+  expect_refused({"run", search_, "--exchanges", "recorded.jsonl"}, {"--exchanges", "--agent"});
+  expect_refused({"run", search_, "--steps", "1", "--max-cost", "1"}, {"--max-cost", "--agent"});
+  expect_refused({"run", search_, "--old-limit-name"}, {"--old-limit-name", "--agent"});
+}
+
 TEST_F(BadInput, IdsThatAreNone) {
+  expect_refused({"show", "U0"}, {"U0", "U1"});
+  expect_refused({"show", "I99999999999999999999"}, {"large"});
   expect_refused({"show", "X7"}, {"X7", "I7"});
   expect_refused({"show", "I"}, {"I"});
   expect_refused({"show", "I-1"}, {"I-1"});

@@ -40,6 +40,26 @@ TEST(WholeSearch, RunsReportsAndIsVerified) {
   EXPECT_EQ(json_of(evaluated)["source_sha256"], json_of(tik({"best", search, "--json"}))["source_sha256"]);
 }
 
+// One document a line: audits as they were recorded, and last why the run ended.
+void expect_json_lines(std::string const& text, std::string const& search) {
+  std::istringstream lines(text);
+  std::vector<nlohmann::json> events;
+  for (std::string line; std::getline(lines, line);) events.push_back(nlohmann::json::parse(line));
+  ASSERT_GE(events.size(), 2u) << text;
+  auto const status = json_of(tik({"status", search, "--json"}));
+  auto const log = json_of(tik({"log", search, "--json"}));
+  nlohmann::json const& audit = events[events.size() - 2];
+  EXPECT_EQ(audit["event"], "audit");
+  EXPECT_EQ(audit["steps"], status["audits"]);
+  EXPECT_EQ(audit["attempt"]["id"], log["attempts"][0]["id"]);
+  EXPECT_EQ(audit["attempt"]["verdict"], log["attempts"][0]["verdict"]);
+  EXPECT_EQ(audit["audit"], log["attempts"][0]["audit"]);
+  EXPECT_EQ(events.back()["event"], "stopped");
+  EXPECT_EQ(events.back()["reason"], "agent");
+  EXPECT_EQ(events.back()["report"], search + "/report/report.md");
+  for (nlohmann::json const& event : events) EXPECT_EQ(event["schema"], 1);
+}
+
 TEST(WholeSearch, StopsOnCtrlCWithinASecondAndGoesOnWhereItWas) {
   TemporaryFolder const folder;
   std::string const search = folder / "search";
@@ -55,8 +75,9 @@ TEST(WholeSearch, StopsOnCtrlCWithinASecondAndGoesOnWhereItWas) {
 
   auto const before = json_of(tik({"status", search, "--json"}));
   EXPECT_EQ(tik({"verify", search}).exit_code, 0);
-  Outcome const second = tik({"run", search, "--seed", "5", "--steps", "1"});
+  Outcome const second = tik({"run", search, "--seed", "5", "--steps", "1", "--json"});
   EXPECT_EQ(second.exit_code, 0) << second.err;
+  expect_json_lines(second.out, search);
   auto const after = json_of(tik({"status", search, "--json"}));
   EXPECT_GT(after["audits"].get<int>(), before["audits"].get<int>());
   EXPECT_LE(after["audits"].get<int>(), before["audits"].get<int>() + 2) << "the one under way and one more";
