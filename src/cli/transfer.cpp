@@ -51,9 +51,9 @@ Result<void> check_end(Json const& json, std::string const& place, std::size_t r
   JsonFields fields(json, place);
   fields.flag("end");
   if (fields.integer("records", 0, largest_number) != static_cast<std::int64_t>(records))
-    fields.fail("records", "is not the number of records above: the file was cut or changed. Export again.");
+    fields.fail("records", "is not the number of records above: the file was cut or changed; export again");
   if (fields.text("records_sha256") != lines_sha256)
-    fields.fail("records_sha256", "is not the hash of the lines above: the file was changed. Export again.");
+    fields.fail("records_sha256", "is not the hash of the lines above: the file was changed; export again");
   if (fields.text("bundle_sha256") != bundle_sha256)
     fields.fail("bundle_sha256", fmt::format("is not the hash of {}: the two files do not belong together.", bundle_file));
   TIK_CHECK(fields.finish(true));
