@@ -77,6 +77,9 @@ Result<Protections> probe_protections(std::filesystem::path const& scratch) {
     for (Layer const& layer : namespaces) TIK_CHECK(add(layer));
     // Another user cannot reach the folders of this one without a file system of its own.
     if (root && found.layers.mount_namespace) TIK_CHECK(add(separate_user));
+    if (root && !found.layers.mount_namespace) {
+      found.missing.push_back(fmt::format("{} is off (it needs mount-namespace): {}.", separate_user.name, separate_user.loss));
+    }
     TIK_CHECK(add(filter));
   }
   if (found.layers.user_namespace) found.on.push_back("user-namespace");

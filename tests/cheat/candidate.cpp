@@ -16,6 +16,14 @@ constexpr char description[] = "candidate.toml";
 
 std::string text_of(toml::table const& table, char const* key) { return table[key].value_or(std::string()); }
 
+std::vector<std::string> texts_of(toml::table const& table, char const* key) {
+  std::vector<std::string> texts;
+  if (toml::array const* values = table[key].as_array()) {
+    for (toml::node const& value : *values) texts.push_back(value.value_or(std::string()));
+  }
+  return texts;
+}
+
 std::string replaced(std::string text, std::string_view from, std::string const& to) {
   for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) text.replace(at, from.size(), to);
   return text;
@@ -110,9 +118,8 @@ Result<Candidate> load_candidate(fs::path const& folder, std::string const& name
     candidate.honest = table["honest"].value_or(false);
     candidate.harmless = table["harmless"].value_or(false);
     candidate.hangs = table["hangs"].value_or(false);
-    if (toml::array const* stages = table["stages"].as_array()) {
-      for (toml::node const& stage : *stages) candidate.stages.push_back(stage.value_or(std::string()));
-    }
+    candidate.stages = texts_of(table, "stages");
+    candidate.needs = texts_of(table, "needs");
     if (toml::array const* edits = table["edit"].as_array()) {
       for (toml::node const& edit : *edits) {
         toml::table const& fields = *edit.as_table();

@@ -8,6 +8,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <map>
@@ -16,6 +17,7 @@
 
 #include "src/base/files.h"
 #include "src/evaluator/evaluator.h"
+#include "src/evaluator/sandbox.h"
 #include "src/evaluator/scratch.h"
 #include "tests/cheat/trial.h"
 #include "tests/evaluator/leftovers.h"
@@ -118,6 +120,27 @@ class Trials {
   std::map<pid_t, Running> running_;
 };
 
+// Takes out and names the candidates that only a layer of protection contains which is off here: a fork bomb that no limit
+// holds, for example, would harm this machine.
+Result<void> leave_out(Options const& options, fs::path const& scratch, std::vector<std::string>& names) {
+  TIK_TRY(evaluator::Protections const protections, evaluator::probe_protections(scratch));
+  Ground const ground = options.ground();
+  std::vector<std::string> kept;
+  for (std::string const& name : names) {
+    TIK_TRY(Candidate const candidate, load_candidate(ground.candidates, name));
+    auto const off = std::find_if(candidate.needs.begin(), candidate.needs.end(), [&](std::string const& layer) {
+      return std::find(protections.on.begin(), protections.on.end(), layer) == protections.on.end();
+    });
+    if (off == candidate.needs.end()) {
+      kept.push_back(name);
+    } else {
+      fmt::print("{:<28} skipped: only {} contains it, which is off here\n", name, *off);
+    }
+  }
+  names = std::move(kept);
+  return {};
+}
+
 int run_all(Options const& options, std::vector<std::string> names) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   if (names.empty()) {
@@ -127,6 +150,9 @@ int run_all(Options const& options, std::vector<std::string> names) {
   }
   auto const folder = evaluator::ScratchFolder::make(fs::temp_directory_path(), "cheat");
   if (!folder) return fmt::print(stderr, "{}\n", folder.error().message), 3;
+  if (auto const left_out = leave_out(options, folder->path(), names); !left_out) {
+    return fmt::print(stderr, "{}\n", left_out.error().message), 3;
+  }
   std::map<std::string, Verdict> const verdicts = Trials(options, folder->path()).run(names);
   std::size_t hostile = 0, contained = 0, verified = 0, sound = 0;
   for (auto const& [name, verdict] : verdicts) {
