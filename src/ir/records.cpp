@@ -134,11 +134,11 @@ Result<Id<L>> parse_id(std::string_view text) {
   if (!all_digits || (digits[0] == '0' && digits.size() > 1)) return bad();
   if (digits == "0" && first_number < L >> 0)
     return input_error(fmt::format("{} is not the id of {}: they begin with {}{}.", text, id_noun<L>, L, first_number<L>));
-  if (digits.size() > 16)
-    return input_error(fmt::format("'{}' is not the id of {}: no number is that large.", text.substr(0, 40), id_noun<L>));
   Id<L> id;
-  for (char const digit : digits) id.number = id.number * 10 + (digit - '0');
-  if (id.number < first_number<L> || id.number > largest_number) return bad();
+  for (char const digit : digits.substr(0, 17)) id.number = id.number * 10 + (digit - '0');
+  if (id.number > largest_number) {
+    return input_error(fmt::format("'{}' is not the id of {}: no number is that large.", text.substr(0, 40), id_noun<L>));
+  }
   return id;
 }
 template Result<Id<'O'>> parse_id<'O'>(std::string_view);
