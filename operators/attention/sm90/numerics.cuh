@@ -1,5 +1,5 @@
-// The canonical arithmetic of attention on Hopper: the only place that computes it. docs/numerics.md says why each step does not
-// depend on tile, batch, page or cut. Every kernel in this folder includes this header and adds only data movement.
+// The canonical arithmetic of attention on Hopper: the only place that computes it. docs/numerics.md says why each step does
+// not depend on tile, batch, page or cut. Every kernel in this folder includes this header and adds only data movement.
 //
 // The program of one query row at position p (docs/numerics.md, "Attention on Hopper"):
 //
@@ -19,6 +19,7 @@
 #pragma once
 
 #include <cuda_bf16.h>
+
 #include <cstdint>
 
 namespace tik::attention::sm90 {
@@ -55,8 +56,8 @@ __device__ __forceinline__ float rescale(float m_old, float m_new, float scale_l
   return exp2_ftz(__fmul_rn(__fsub_rn(m_old, m_new), scale_log2));
 }
 
-// The row sum of a tile. Key j of the tile belongs to class t = (j % 8) / 2, which is how a wgmma accumulator spreads a row over
-// four lanes. A class holds, for each group g = 0..7 of 16 keys, the four weights of keys 16g + 2t + {0, 1, 8, 9}:
+// The row sum of a tile. Key j of the tile belongs to class t = (j % 8) / 2, which is how a wgmma accumulator spreads a row
+// over four lanes. A class holds, for each group g = 0..7 of 16 keys, the four weights of keys 16g + 2t + {0, 1, 8, 9}:
 //   group_sum = (w[0] + w[1]) + (w[8] + w[9])
 //   half_sum  = (g0 + g1) + (g2 + g3), of four groups
 //   tile_sum  = half_sum(g0 .. g3) + half_sum(g4 .. g7)
@@ -108,4 +109,4 @@ __device__ __forceinline__ float log_sum_exp(float total_m, float total_l, float
   return __fmul_rn(__fmaf_rn(total_m, scale_log2, log2_l), 0.693147180559945309f);
 }
 
-}  // namespace tik::attention::sm90
+} // namespace tik::attention::sm90
