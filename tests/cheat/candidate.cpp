@@ -88,7 +88,7 @@ Ground cpu_ground(fs::path const& sources) {
 }
 
 Ground gpu_ground(fs::path const& sources) {
-  return {sources / "tests/cheat/gpu", sources / "targets/attention-h200/root", sources / "tests/cheat/gpu/spec.toml",
+  return {sources / "tests/cheat/gpu", sources / "operators/attention/sm90_simple", sources / "tests/cheat/gpu/spec.toml",
           "cheat.cu", "\"full.cu\", \"decode.cu\""};
 }
 

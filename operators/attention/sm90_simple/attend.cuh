@@ -1,4 +1,4 @@
-// The root of the search: the canonical program of numerics.cuh, read off line by line, for both entry points. It holds no
+// The root of a search for Hopper: the canonical program of numerics.cuh, read off line by line, for both entry points. It holds no
 // trick: loads come straight from global memory, nothing is staged, nothing overlaps.
 //
 // One warp computes 16 query rows: the positions 16n .. 16n + 15 of one sequence under one query head. Such a group never
