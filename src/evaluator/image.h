@@ -121,7 +121,9 @@ class Image {
   Checked<void> place_outputs(Random& random);
   std::size_t cache_element(int row_range, int token, int head) const;
   template <class T>
-  T* at(Region region, std::size_t offset) const;
+  T* at(Region region, std::size_t offset) const {
+    return reinterpret_cast<T*>(arena_->bytes(region).data() + offset);
+  }
   std::optional<std::size_t> reserve(Region region, std::size_t bytes, std::size_t alignment, Random& random);
   void poison_outputs();
   Checked<void> check_surroundings() const;
