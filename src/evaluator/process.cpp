@@ -179,24 +179,28 @@ Child::~Child() {
 
 double Child::seconds_left() const { return options_.seconds - seconds_between(started_, Clock::now()); }
 
-void Child::drain() {
+bool Child::read_some() {
   std::array<char, 65536> buffer;
-  while (pipe_.open() && !flooded_) {
-    ssize_t const count = read(pipe_.get(), buffer.data(), buffer.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return;
-    if (count == 0) {
-      pipe_.reset();
-      return;
-    }
-    output_total_ += count;
-    flooded_ = output_total_ > largest_output;
-    if (options_.on_output) {
-      options_.on_output(std::string_view(buffer.data(), static_cast<std::size_t>(count)));
-      continue;
-    }
-    std::int64_t const room = options_.output_bytes - static_cast<std::int64_t>(output_.size());
-    output_.append(buffer.data(), static_cast<std::size_t>(std::clamp<std::int64_t>(room, 0, count)));
+  if (!pipe_.open() || flooded_) return false;
+  ssize_t const count = read(pipe_.get(), buffer.data(), buffer.size());
+  if (count < 0) return errno == EINTR;
+  if (count == 0) {
+    pipe_.reset();
+    return false;
+  }
+  output_total_ += count;
+  flooded_ = output_total_ > largest_output;
+  if (options_.on_output) {
+    options_.on_output(std::string_view(buffer.data(), static_cast<std::size_t>(count)));
+    return true;
+  }
+  std::int64_t const room = options_.output_bytes - static_cast<std::int64_t>(output_.size());
+  output_.append(buffer.data(), static_cast<std::size_t>(std::clamp<std::int64_t>(room, 0, count)));
+  return true;
+}
+
+void Child::drain() {
+  while (read_some()) {
   }
 }
 
@@ -214,7 +218,7 @@ Child::Event Child::wait(int descriptor) {
     pollfd watched[3] = {{descriptor, POLLIN, 0}, {pipe_.get(), POLLIN, 0}, {keeper_handle_.get(), POLLIN, 0}};
     int const timeout = static_cast<int>(std::ceil(1000 * std::min(left, tick_seconds)));
     if (poll(watched, 3, timeout) < 0 && errno != EINTR) return Event::stopped;
-    if (watched[1].revents != 0) drain();
+    if (watched[1].revents != 0) read_some(); // one piece: whoever writes faster than it is read must not outrun the limit
     if (flooded_) return Event::stopped;
     if (watched[0].revents != 0) return Event::readable;
     if (watched[2].revents != 0) return Event::ended;

@@ -87,6 +87,7 @@ class Child {
 
  private:
   Child() = default;
+  bool read_some(); // one piece of the output; whether there may be more
   void drain();
   void read_status(Exit& exit);
 

@@ -20,7 +20,7 @@ using testing::Not;
 class Process : public testing::Test {
  protected:
   void SetUp() override {
-    folder_.emplace(ScratchFolder::make(fs::temp_directory_path(), "process-test").value());
+    folder_.emplace(ScratchFolder::temporary("process-test").value());
     protections_ = probe_protections(folder_->path()).value();
     descriptors_ = open_descriptors();
   }
@@ -29,7 +29,8 @@ class Process : public testing::Test {
     EXPECT_EQ(open_descriptors(), descriptors_);
   }
 
-  RunResult shell(std::string const& script, Layers const& layers, double seconds = 20) {
+  RunResult shell(std::string const& script, Layers const& layers, double seconds = 20,
+                  std::function<void(std::string_view)> on_output = {}) {
     ChildPlan plan;
     plan.command = {"sh", "-c", script};
     plan.environment = {"PATH=/usr/bin:/bin", "LANG=C"};
@@ -44,6 +45,7 @@ class Process : public testing::Test {
     Child::Options options;
     options.seconds = seconds;
     options.output_bytes = 1000;
+    options.on_output = std::move(on_output);
     return run(plan, std::move(options)).value();
   }
   RunResult shell(std::string const& script) { return shell(script, protections_.layers); }
@@ -135,6 +137,13 @@ TEST_F(Process, LimitsBind) {
   RunResult const flood = shell("yes | head -c 1000000");
   EXPECT_EQ(flood.output.size(), 1000U);
   EXPECT_TRUE(flood.output_cut);
+}
+
+TEST_F(Process, AFloodFasterThanItsReaderKeepsItsLimit) {
+  auto const slowly = [](std::string_view) { usleep(20'000); };
+  RunResult const result = shell("yes", protections_.layers, 1, slowly);
+  EXPECT_TRUE(result.exit.timed_out);
+  EXPECT_LT(result.exit.seconds, 3);
 }
 
 TEST_F(Process, KeepsItsKeeperAlive) {
