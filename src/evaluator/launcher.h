@@ -21,7 +21,7 @@ struct LauncherStatus {
   char step[120]; // failed: what was being done
 };
 
-// Reads the plan, builds the containment and runs the process. Returns the exit code of the keeper.
-int launch();
+// Reads the plan, builds the containment, runs the process and keeps it until its end.
+[[noreturn]] void launch();
 
 } // namespace tik::evaluator

@@ -62,6 +62,6 @@ int serve_requests() {
   return 0;
 }
 
-int worker_main(int, char**) { return launch(); }
+int worker_main(int, char**) { launch(); }
 
 } // namespace tik::evaluator

@@ -23,7 +23,7 @@ class Evaluate : public testing::Test {
  protected:
   void SetUp() override {
     descriptors_ = open_descriptors();
-    folder_.emplace(ScratchFolder::make(fs::temp_directory_path(), "evaluate-test").value());
+    folder_.emplace(ScratchFolder::temporary("evaluate-test").value());
     specification_ = spec::parse_specification(small_specification(20, 60), "small.toml").value();
   }
   void TearDown() override {
@@ -398,7 +398,9 @@ TEST_F(Evaluate, AGainBeyondTheNoiseIsMeasuredOnce) {
   asked.incumbent_latency_us = {{"full-64", 1}, {"decode-100x2", 1}};
   Result<Report> const report = evaluate(asked);
   ASSERT_TRUE(report.has_value()) << report.error().message;
-  EXPECT_EQ(report->find_stage("measurement")->details.at("measurements").size(), 1U);
+  Stage const& measurement = *report->find_stage("measurement");
+  ASSERT_EQ(measurement.outcome, Outcome::passed) << measurement.message;
+  EXPECT_EQ(measurement.details.at("measurements").size(), 1U);
 }
 
 TEST_F(Evaluate, AnIncumbentWithoutARecordedLatencyIsAnInputError) {

@@ -76,7 +76,9 @@ class Hosts : public SmallSearch {
   }
 
   void expect_sound() const {
-    for (ir::Finding const& finding : verify(folder())->findings) ADD_FAILURE() << finding.place << ": " << finding.sentence;
+    auto const verified = verify(folder());
+    ASSERT_TRUE(verified) << verified.error().message;
+    for (ir::Finding const& finding : verified->findings) ADD_FAILURE() << finding.place << ": " << finding.sentence;
   }
 };
 
