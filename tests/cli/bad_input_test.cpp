@@ -55,9 +55,9 @@ TEST_F(BadInput, RootThatIsNotThereOrHasNoManifest) {
 
 TEST_F(BadInput, TargetOfAGpuOnAMachineWithoutOne) {
   if (std::filesystem::exists("/dev/nvidiactl")) GTEST_SKIP() << "this machine has a GPU";
-  std::string const target = std::string(TIK_SOURCE_DIR) + "/targets/attention-h200";
-  expect_bad_input(tik({"evaluate", target + "/spec.toml", target + "/root"}), {"sm_90a", "no NVIDIA GPU"});
-  expect_bad_input(tik({"new", folder_ / "fresh", "--spec", target + "/spec.toml"}), {"sm_90a", "no NVIDIA GPU"});
+  std::string const sources = TIK_SOURCE_DIR, specification = sources + "/targets/attention-h200/spec.toml";
+  expect_bad_input(tik({"evaluate", specification, sources + "/operators/attention/sm90_simple"}), {"sm_90a", "no NVIDIA GPU"});
+  expect_bad_input(tik({"new", folder_ / "fresh", "--spec", specification}), {"sm_90a", "no NVIDIA GPU"});
   EXPECT_FALSE(std::filesystem::exists(folder_ / "fresh"));
 }
 
