@@ -10,6 +10,7 @@
 
 #include "bench/engine/silent_observer.h"
 #include "src/agent/builtin.h"
+#include "src/base/scratch_folder.h"
 #include "src/evaluator/evaluator.h"
 
 namespace {
@@ -25,35 +26,30 @@ int main(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "evaluator-worker") return tik::evaluator::worker_main(argc, argv);
   int const steps = argc > 1 ? std::max(1, std::atoi(argv[1])) : 12;
   std::filesystem::path const source = TIK_SOURCE_DIR;
-  std::string name = (std::filesystem::temp_directory_path() / "tik-bench-XXXXXX").string();
-  if (!mkdtemp(name.data())) return fail({tik::ErrorKind::machine, "no temporary folder can be made."});
-  std::filesystem::path const folder = name;
+  auto const folder = tik::ScratchFolder::temporary("tik-bench");
+  if (!folder) return fail(folder.error());
 
   int result = 0;
-  {
-    tik::bench::SilentObserver observer(steps);
-    auto search = tik::search::Search::create(folder / "search", source / "bench/engine/step_overhead.toml",
-                                              source / "operators/attention/cpu", &observer, nullptr);
-    if (!search) {
-      result = fail(search.error());
+  tik::bench::SilentObserver observer(steps);
+  auto search = tik::search::Search::create(folder->path() / "search", source / "bench/engine/step_overhead.toml",
+                                            source / "operators/attention/cpu", &observer, nullptr);
+  if (!search) {
+    result = fail(search.error());
+  } else {
+    auto const agent = tik::agent::make_builtin_agent(1);
+    auto const reason = search->run(*agent, observer, observer.stop());
+    if (!reason) result = fail(reason.error());
+    std::vector<double> overheads;
+    for (auto const& times : search->step_times()) overheads.push_back(times.engine_seconds() * 1e3);
+    std::sort(overheads.begin(), overheads.end());
+    if (overheads.empty()) {
+      result = fail({tik::ErrorKind::machine, "the search took no step."});
     } else {
-      auto const agent = tik::agent::make_builtin_agent(1);
-      auto const reason = search->run(*agent, observer, observer.stop());
-      if (!reason) result = fail(reason.error());
-      std::vector<double> overheads;
-      for (auto const& times : search->step_times()) overheads.push_back(times.engine_seconds() * 1e3);
-      std::sort(overheads.begin(), overheads.end());
-      if (overheads.empty()) {
-        result = fail({tik::ErrorKind::machine, "the search took no step."});
-      } else {
-        fmt::print("engine_steps_measured: {}\n", overheads.size());
-        fmt::print("engine_overhead_ms_median: {:.2f}\n", overheads[overheads.size() / 2]);
-        fmt::print("engine_overhead_ms_smallest: {:.2f}\n", overheads.front());
-        fmt::print("engine_overhead_ms_largest: {:.2f}\n", overheads.back());
-      }
+      fmt::print("engine_steps_measured: {}\n", overheads.size());
+      fmt::print("engine_overhead_ms_median: {:.2f}\n", overheads[overheads.size() / 2]);
+      fmt::print("engine_overhead_ms_smallest: {:.2f}\n", overheads.front());
+      fmt::print("engine_overhead_ms_largest: {:.2f}\n", overheads.back());
     }
   }
-  std::error_code ignored;
-  std::filesystem::remove_all(folder, ignored);
   return result;
 }

@@ -9,9 +9,9 @@
 #include <fstream>
 
 #include "src/base/files.h"
+#include "src/base/scratch_folder.h"
 #include "src/cli/commands.h"
 #include "src/cli/program.h"
-#include "src/cli/scratch.h"
 #include "src/evaluator/sandbox.h"
 #include "src/report/format.h"
 
@@ -192,7 +192,7 @@ Paint paint_of(Health health) {
 } // namespace
 
 Result<int> execute(Doctor const& options, Console const& console) {
-  TIK_TRY(ScratchFolder const scratch, ScratchFolder::create());
+  TIK_TRY(ScratchFolder const scratch, ScratchFolder::temporary("tik"));
   std::vector<Check> const checks = all_checks(scratch.path());
   bool const fit =
       std::none_of(checks.begin(), checks.end(), [](Check const& check) { return check.health == Health::failed; });

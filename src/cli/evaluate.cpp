@@ -1,12 +1,12 @@
 // `tik evaluate`: the evaluator alone, without a search.
 #include <fmt/format.h>
 
+#include "src/base/scratch_folder.h"
 #include "src/cli/commands.h"
 #include "src/cli/hosts.h"
 #include "src/cli/interrupt.h"
 #include "src/cli/progress.h"
 #include "src/cli/report_text.h"
-#include "src/cli/scratch.h"
 #include "src/evaluator/evaluator.h"
 #include "src/report/format.h"
 
@@ -53,7 +53,7 @@ Result<int> execute(Evaluate const& options, Console const& console) {
   TIK_TRY(spec::Specification const specification, spec::load_specification(options.specification));
   TIK_CHECK(is_folder(options.source, "An implementation"));
   if (!options.incumbent.empty()) TIK_CHECK(is_folder(options.incumbent, "The incumbent"));
-  TIK_TRY(ScratchFolder const scratch, ScratchFolder::create());
+  TIK_TRY(ScratchFolder const scratch, ScratchFolder::temporary("tik"));
   std::filesystem::path const cache = scratch.path() / "cache", work = scratch.path() / "work";
   std::filesystem::create_directories(cache);
   std::filesystem::create_directories(work);

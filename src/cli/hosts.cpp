@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "src/base/files.h"
+#include "src/base/scratch_folder.h"
 #include "src/cli/interrupt.h"
 #include "src/cli/report_text.h"
-#include "src/cli/scratch.h"
 #include "src/evaluator/bundle_evaluation.h"
 #include "src/ir/any_id.h"
 #include "src/report/format.h"
@@ -95,7 +95,7 @@ Result<search::RootJudge> root_judge(New const& options, StageLine& line) {
     };
   if (!host) return search::RootJudge{};
   return [command = *host, &line](evaluator::Bundle const& bundle) -> Result<evaluator::Report> {
-    TIK_TRY(ScratchFolder const scratch, ScratchFolder::create());
+    TIK_TRY(ScratchFolder const scratch, ScratchFolder::temporary("tik"));
     line.stage("on the host", 0);
     evaluator::HostTask const task{bundle, scratch.path(), [&](std::string const& sentence) { line.note(sentence); },
                                    &Interrupt::flag()};
@@ -158,7 +158,7 @@ Result<int> audit_together(Audit const& options, Console const& console) {
 
 Result<int> evaluate_bundle(Evaluate const& options, Console const& console) {
   TIK_TRY(evaluator::Bundle const bundle, evaluator::read_bundle(options.bundle));
-  TIK_TRY(ScratchFolder const scratch, ScratchFolder::create());
+  TIK_TRY(ScratchFolder const scratch, ScratchFolder::temporary("tik"));
   std::filesystem::path const cache = scratch.path() / "cache", work = scratch.path() / "work";
   std::filesystem::create_directories(cache);
   std::filesystem::create_directories(work);

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "src/evaluator/loaded_library.h"
 
 namespace tik::evaluator {
 namespace {
@@ -306,19 +307,13 @@ Checked<void> Image::send_changes() {
 
 tik_attention_args Image::host_args() const {
   tik_attention_args args = request_.args;
-  auto const resolve = [&]<class T>(T const*& pointer) {
-    auto const address = reinterpret_cast<std::uintptr_t>(pointer);
-    if (address != 0) pointer = at<T const>(region_of(address), offset_of(address));
-  };
-  resolve(args.queries);
-  resolve(args.query_offsets);
-  resolve(args.kv.keys);
-  resolve(args.kv.values);
-  resolve(args.kv.page_table);
-  resolve(args.kv_lengths);
   args.out = nullptr;
   args.lse = nullptr;
   args.workspace = nullptr;
+  for_each_pointer(args, [this]<class T>(T*& pointer) {
+    auto const address = reinterpret_cast<std::uintptr_t>(pointer);
+    if (address != 0) pointer = at<T>(region_of(address), offset_of(address));
+  });
   return args;
 }
 

@@ -1,4 +1,4 @@
-// Folders that live as long as their object, and the user that contained processes run as.
+// The folders of an evaluation, and the user that contained processes run as.
 #pragma once
 
 #include <cstdint>
@@ -6,22 +6,9 @@
 #include <string>
 
 #include "src/base/error.h"
+#include "src/base/scratch_folder.h"
 
 namespace tik::evaluator {
-
-// A fresh folder below an existing one, removed with all its content at the end.
-class ScratchFolder {
- public:
-  static Result<ScratchFolder> make(std::filesystem::path const& parent, std::string const& name);
-  ScratchFolder(ScratchFolder&& other) noexcept : path_(std::move(other.path_)) { other.path_.clear(); }
-  ScratchFolder& operator=(ScratchFolder&&) = delete;
-  ~ScratchFolder();
-  std::filesystem::path const& path() const { return path_; }
-
- private:
-  explicit ScratchFolder(std::filesystem::path path) : path_(std::move(path)) {}
-  std::filesystem::path path_;
-};
 
 // The empty folder below the scratch folder on which every contained process puts its private file system together, unseen by
 // the others.

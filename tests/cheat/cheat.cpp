@@ -148,7 +148,7 @@ int run_all(Options const& options, std::vector<std::string> names) {
     if (!all) return fmt::print(stderr, "{}\n", all.error().message), 2;
     names = std::move(*all);
   }
-  auto const folder = evaluator::ScratchFolder::make(fs::temp_directory_path(), "cheat");
+  auto const folder = ScratchFolder::temporary("cheat");
   if (!folder) return fmt::print(stderr, "{}\n", folder.error().message), 3;
   if (auto const left_out = leave_out(options, folder->path(), names); !left_out) {
     return fmt::print(stderr, "{}\n", left_out.error().message), 3;

@@ -211,7 +211,7 @@ Result<Report> evaluate_beside_root(spec::Specification const& specification, fs
 
 Result<Verdict> try_candidate(Candidate const& candidate, Ground const& ground) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
-  TIK_TRY(auto const folder, evaluator::ScratchFolder::make(fs::temp_directory_path(), "hostile"));
+  TIK_TRY(auto const folder, ScratchFolder::temporary("hostile"));
   TIK_TRY(Canary const canary, make_canary(folder.path()));
   Listener const listener;
   fs::path const source = folder.path() / "candidate", scratch = folder.path() / "scratch";

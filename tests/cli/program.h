@@ -18,25 +18,11 @@
 #include <thread>
 #include <vector>
 
+#include "tests/temporary_folder.h"
+
 namespace tik::cli::test {
 
-// A folder of its own for one test, gone afterwards.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "tik-cli-XXXXXX").string();
-    path_ = mkdtemp(name.data());
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  std::filesystem::path const& path() const { return path_; }
-  std::string operator/(std::string const& name) const { return (path_ / name).string(); }
-
- private:
-  std::filesystem::path path_;
-};
+using tik::test::TemporaryFolder;
 
 inline std::string slurp(std::filesystem::path const& file) {
   std::ifstream stream(file, std::ios::binary);

@@ -20,7 +20,7 @@ enum Ending { machine_fault, candidate_fault, verified, not_possible };
 // Evaluates in a process of its own, whose scratch folder is a file system of `megabytes` that nobody else sees. `build` is a
 // command in place of the compiler.
 Ending evaluate_on_disk(int megabytes, std::string const& build) {
-  ScratchFolder const folder = ScratchFolder::make(fs::temp_directory_path(), "disk-test").value();
+  ScratchFolder const folder = ScratchFolder::temporary("disk-test").value();
   write_candidate(folder.path() / "candidate", {.build = build});
   fs::path const disk = folder.path() / "disk";
   fs::create_directory(disk);

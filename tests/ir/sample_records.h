@@ -10,24 +10,13 @@
 #include "src/base/files.h"
 #include "src/base/sha256.h"
 #include "src/ir/store.h"
+#include "tests/temporary_folder.h"
 
 namespace tik::ir {
 
-// A folder of its own for one test, gone afterwards; in memory where the machine has such a file system, since every append is
-// flushed.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::filesystem::path const memory = "/dev/shm";
-    bool const usable = access(memory.c_str(), W_OK) == 0;
-    std::string name = ((usable ? memory : std::filesystem::temp_directory_path()) / "tik-ir-XXXXXX").string();
-    path_ = mkdtemp(name.data());
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  std::filesystem::path const& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
+// In memory, since every append is flushed.
+struct TemporaryFolder : test::TemporaryFolder {
+  TemporaryFolder() : test::TemporaryFolder(in_memory()) {}
 };
 
 // The value, or a test failure with the error's sentence.

@@ -9,6 +9,7 @@
 
 #include "src/base/files.h"
 #include "src/search/search.h"
+#include "tests/temporary_folder.h"
 
 namespace tik::search::test {
 
@@ -79,25 +80,7 @@ log_kb = 64
 
 inline std::filesystem::path root_implementation() { return std::filesystem::path(TIK_SOURCE_DIR) / "operators/attention/cpu"; }
 
-// A folder of its own that is removed at the end.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "tik-search-XXXXXX").string();
-    if (!mkdtemp(name.data())) throw std::runtime_error("no temporary folder");
-    path_ = name;
-  }
-  TemporaryFolder(TemporaryFolder const&) = delete;
-  TemporaryFolder& operator=(TemporaryFolder const&) = delete;
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  std::filesystem::path const& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
+using tik::test::TemporaryFolder;
 
 inline std::filesystem::path write_specification(std::filesystem::path const& folder,
                                                  std::string const& text = small_specification) {

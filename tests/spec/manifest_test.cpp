@@ -4,9 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
-#include <unistd.h>
 
 #include "src/base/files.h"
+#include "tests/temporary_folder.h"
 
 namespace tik::spec {
 namespace {
@@ -191,20 +191,18 @@ INSTANTIATE_TEST_SUITE_P(
 class ManifestFolderTest : public ::testing::Test {
  protected:
   ManifestFolderTest() {
-    std::string name = (std::filesystem::temp_directory_path() / "tik-spec-XXXXXX").string();
-    folder = mkdtemp(name.data());
     std::filesystem::create_directory(folder / "sub");
     for (auto const* file : {"full.cpp", "sub/decode.cpp", "numerics.h"}) EXPECT_TRUE(write_file(folder / file, "x\n"));
     EXPECT_TRUE(write_file(folder / manifest_file, good));
   }
-  ~ManifestFolderTest() override { std::filesystem::remove_all(folder); }
 
   std::string error_of() {
     auto const result = load_manifest(folder);
     return result ? "accepted" : result.error().message;
   }
 
-  std::filesystem::path folder;
+  test::TemporaryFolder temporary;
+  std::filesystem::path const folder = temporary.path();
 };
 
 TEST_F(ManifestFolderTest, AFolderThatAgreesIsRead) { EXPECT_EQ(error_of(), "accepted"); }

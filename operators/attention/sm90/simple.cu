@@ -1,5 +1,5 @@
-// The simple kernel, the check of the fast ones: the root of the search for Hopper (../sm90_simple) as a part of this library. A
-// search's root is complete by itself, so it has a copy of the canonical arithmetic; the GPU suite compares the bits of this
+// The simple kernel, the check of the fast ones: the root of the search for Hopper (../sm90_simple) as a part of this library.
+// A search's root is complete by itself, so it has a copy of the canonical arithmetic; the GPU suite compares the bits of this
 // kernel with those of every fast one, so that the copies cannot drift apart unseen.
 #include "operators/attention/sm90/launch.h"
 #include "operators/attention/sm90_simple/attend.cuh"

@@ -1,5 +1,5 @@
-// The root of a search for Hopper: the canonical program of numerics.cuh, read off line by line, for both entry points. It holds no
-// trick: loads come straight from global memory, nothing is staged, nothing overlaps.
+// The root of a search for Hopper: the canonical program of numerics.cuh, read off line by line, for both entry points. It
+// holds no trick: loads come straight from global memory, nothing is staged, nothing overlaps.
 //
 // One warp computes 16 query rows: the positions 16n .. 16n + 15 of one sequence under one query head. Such a group never
 // straddles a tile, so all its rows execute the same tiles and no row meets a tile without a key that it sees. Rows that are
