@@ -21,23 +21,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "operators/abi.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 /* Version of this contract. A library returns the version it was built for from tik_attention_abi_version(). */
 #define TIK_ATTENTION_ABI_VERSION 1
-
-/* A bfloat16 number as its 16 bits. */
-typedef uint16_t tik_bf16;
-
-typedef enum tik_status {
-  TIK_OK = 0,
-  TIK_INVALID_ARGUMENT = 1, /* an argument contradicts this contract */
-  TIK_UNSUPPORTED = 2,      /* a valid request that this backend does not implement */
-  TIK_WORKSPACE_TOO_SMALL = 3,
-  TIK_DEVICE_ERROR = 4
-} tik_status;
 
 typedef struct tik_attention_shape {
   int32_t query_heads; /* a multiple of kv_heads, at most 16 times as many */

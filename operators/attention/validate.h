@@ -6,24 +6,17 @@
 #include <cfloat>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <initializer_list>
 #include <optional>
-#include <string>
-#include <utility>
 
 #include "operators/attention/contract.h"
+#include "operators/validation.h"
 
 namespace tik::attention {
 
 // The three calls of the contract that take tik_attention_args.
 enum class Entry { full, extend, decode };
 
-// Why a request is refused: the status to return and the sentence for tik_attention_last_error().
-struct Refusal {
-  tik_status status;
-  std::string sentence;
-};
+using operators::Refusal;
 
 // Bounds that keep every row, key and head index of a backend within 31 bits and every stride within a TMA descriptor.
 inline constexpr int32_t largest_ratio = 16;
@@ -31,8 +24,7 @@ inline constexpr int32_t largest_page_size = 256;
 inline constexpr int32_t largest_batch = 65535;
 inline constexpr int32_t largest_query_heads = 1024;
 inline constexpr int32_t largest_tokens = 1 << 24;
-inline constexpr int64_t largest_stride = (int64_t{1} << 39) - 8;
-inline constexpr std::size_t tensor_alignment = 16;
+using operators::tensor_alignment;
 inline constexpr std::size_t workspace_alignment = 256;
 
 // Refuses heads, head_dim or softmax_scale outside the contract; nothing when the shape is good.
@@ -62,80 +54,7 @@ inline char const* function_name(Entry entry) {
 
 namespace validation {
 
-// A piece of a sentence: words, a number or an address. Without streams, because every audit of a CPU candidate compiles this.
-struct Piece {
-  Piece(char const* words) : text(words) {}
-  Piece(std::string words) : text(std::move(words)) {}
-  Piece(int number) : text(std::to_string(number)) {}
-  Piece(long number) : text(std::to_string(number)) {}
-  Piece(long long number) : text(std::to_string(number)) {}
-  Piece(unsigned number) : text(std::to_string(number)) {}
-  Piece(unsigned long number) : text(std::to_string(number)) {}
-  Piece(float number) : Piece("%g", number) {}
-  Piece(double number) : Piece("%g", number) {}
-  Piece(void const* address) : Piece("%p", address) {}
-
-  std::string text;
-
- private:
-  template <typename Value>
-  Piece(char const* format, Value value) {
-    char digits[32];
-    std::snprintf(digits, sizeof(digits), format, value);
-    text = digits;
-  }
-};
-
-inline std::string join(std::initializer_list<Piece> pieces) {
-  std::string text;
-  for (auto const& piece : pieces) text += piece.text;
-  return text;
-}
-
-template <typename... Parts>
-std::string sentence(Parts const&... parts) {
-  return join({Piece(parts)...});
-}
-
-template <typename... Parts>
-Refusal invalid(Parts const&... parts) {
-  return {TIK_INVALID_ARGUMENT, sentence(parts...)};
-}
-
-inline std::optional<Refusal> check_range(char const* name, int64_t value, int64_t smallest, int64_t largest) {
-  if (value >= smallest && value <= largest) return std::nullopt;
-  return invalid(name, " is ", value, ", but must be between ", smallest, " and ", largest, ".");
-}
-
-inline std::optional<Refusal> check_pointer(char const* name, void const* pointer, std::size_t alignment) {
-  if (pointer == nullptr) return invalid(name, " is NULL: pass the address of its data.");
-  if (reinterpret_cast<std::uintptr_t>(pointer) % alignment != 0) {
-    return invalid(name, " is ", pointer, ", which is not aligned to ", alignment, " bytes: start the data at a multiple of ",
-                   alignment, " bytes.");
-  }
-  return std::nullopt;
-}
-
-inline std::optional<Refusal> check_absent(char const* name, void const* pointer, char const* why) {
-  if (pointer == nullptr) return std::nullopt;
-  return invalid(name, " is ", pointer, ", but must be NULL: ", why, ".");
-}
-
-inline std::optional<Refusal> check_stride(char const* name, int64_t stride, int64_t smallest) {
-  if (stride % 8 != 0) return invalid(name, " is ", stride, ", but must be a multiple of 8 elements (16 bytes): pad the rows.");
-  if (stride < smallest || stride > largest_stride) {
-    return invalid(name, " is ", stride, " elements, but must be between ", smallest, " and ", largest_stride, ".");
-  }
-  return std::nullopt;
-}
-
-// The first refusal of several checks, in the order written.
-inline std::optional<Refusal> first_of(std::initializer_list<std::optional<Refusal>> checks) {
-  for (auto const& check : checks) {
-    if (check) return check;
-  }
-  return std::nullopt;
-}
+using namespace operators::validation;
 
 // Output rows are written: no two of them may share memory, so one stride must step over all that the other covers.
 inline std::optional<Refusal> check_output_rows(tik_attention_args const& args) {
