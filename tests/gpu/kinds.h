@@ -37,6 +37,8 @@ void check_folds(Suite& suite);
 void check_accuracy(Suite& suite);
 // Calls that must be refused, each with its status and a sentence.
 void check_refusals(Suite& suite);
+// The operators other than attention: the cases of operators/check, under the name of each operator.
+void check_operators(Suite& suite);
 
 // Query heads for each key and value head, all that the suite covers.
 inline constexpr int ratios[] = {1, 2, 4, 5, 6, 7, 8, 12, 16};

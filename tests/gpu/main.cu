@@ -1,4 +1,4 @@
-// The GPU suite of unified attention. Usage:
+// The GPU suite. Usage:
 //   suite [--kind NAME]... [--quick] [--tiny] [--seed N] [--kernel simple] [--json FILE] [--verbose]
 // Prints one line for each kind of check and, last, `gpu: N passed, N failed, N skipped`. Exit status 0 when nothing failed.
 #include <algorithm>
@@ -31,7 +31,8 @@ constexpr Kind kinds[] = {{"hardware", check_hardware},
                           {"pages", check_pages},
                           {"padding", check_padding},
                           {"repeats", check_repeats},
-                          {"graphs", check_graphs}};
+                          {"graphs", check_graphs},
+                          {"operators", check_operators}};
 
 struct Options {
   std::vector<std::string> kinds;

@@ -3,6 +3,7 @@
 
 #include "operators/attention/sm90/dispatch.h"
 #include "operators/attention/sm90/launch.h"
+#include "operators/sm90/launch.cuh"
 
 namespace tik::attention::sm90 {
 namespace {
@@ -14,33 +15,8 @@ tik_status refuse(Refusal refusal) {
   return refusal.status;
 }
 
-std::optional<Refusal> device_error(char const* doing, cudaError_t error) {
-  if (error == cudaSuccess) return std::nullopt;
-  return Refusal{TIK_DEVICE_ERROR, validation::sentence("CUDA failed ", doing, ": ", cudaGetErrorString(error), " (",
-                                                        cudaGetErrorName(error), ").")};
-}
-
-// The arithmetic of numerics.cuh was measured on compute capability 9.0 and holds nowhere else.
-std::optional<Refusal> check_device() {
-  int device = 0;
-  int major = 0;
-  int minor = 0;
-  if (auto bad = device_error("finding the current device", cudaGetDevice(&device))) return bad;
-  if (auto bad = device_error("reading the compute capability",
-                              cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device))) {
-    return bad;
-  }
-  if (auto bad = device_error("reading the compute capability",
-                              cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device))) {
-    return bad;
-  }
-  if (major == 9 && minor == 0) return std::nullopt;
-  return Refusal{
-      TIK_UNSUPPORTED,
-      validation::sentence("Device ", device, " has compute capability ", major, ".", minor,
-                           ", but this backend is for 9.0 (Hopper): its bits are measured there and would differ here. "
-                           "Select a Hopper device or another backend.")};
-}
+using operators::sm90::check_device;
+using operators::sm90::device_error;
 
 int64_t rounded(int64_t bytes) {
   int64_t const alignment = workspace_alignment;

@@ -1,0 +1,179 @@
+#include "operators/check/token_cases.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+#include <stdexcept>
+
+#include "operators/check/source.h"
+#include "operators/check/token_buffers.h"
+
+namespace tik::operators::check {
+namespace {
+
+// Sizes of an extent.
+struct Sizes {
+  int counts; // every number of tokens up to here, in steps
+  int count_step;
+  int alone_step;         // every such token alone
+  std::vector<int> large; // numbers of tokens around those where another kernel or grid may take over
+  int windows;            // random windows of a layout
+  int repeats;
+  int accurate; // tokens compared with float64
+};
+
+Sizes sizes_of(Extent extent) {
+  switch (extent) {
+    case Extent::tiny:
+      return {5, 2, 3, {}, 1, 2, 2};
+    case Extent::brief:
+      return {64, 7, 13, {131, 133, 300}, 3, 5, 8};
+    case Extent::thorough:
+      return {300, 1, 7, {511, 512, 513, 528, 529, 1055, 1057, 2111, 2113, 4223, 4225}, 12, 100, 24};
+  }
+  return {};
+}
+
+std::vector<int> iota(int count) {
+  std::vector<int> numbers(count);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return numbers;
+}
+
+class Cases {
+ public:
+  Cases(Device& device, TokenOperator const& checked, TokenCaseOptions const& options, Record const& record)
+      : device_(device), checked_(checked), options_(options), record_(record), sizes_(sizes_of(options.extent)) {
+    for (Tensor const& tensor : checked.tensors()) outputs_ += tensor.output;
+  }
+
+  Accuracy run() {
+    expect(sizes_.counts);
+    TokenBuffers dense(device_, checked_, {}, iota(sizes_.counts));
+    for (int count = 1; count <= sizes_.counts; count += sizes_.count_step)
+      check(dense, 0, count, std::to_string(count) + " tokens");
+    for (int token = 0; token < sizes_.counts; token += sizes_.alone_step)
+      check(dense, token, 1, "token " + std::to_string(token) + " alone");
+    for (int repeat = 0; repeat < sizes_.repeats; ++repeat) check(dense, 0, sizes_.counts, "repeat " + std::to_string(repeat));
+    finish(dense, "tokens first");
+    check_layouts();
+    check_large();
+    return measure_accuracy();
+  }
+
+ private:
+  // Expected rows of the first `tokens` tokens, each computed alone.
+  void expect(int tokens) {
+    HostDevice host;
+    Device& by = checked_.same_bits_everywhere() ? host : device_;
+    TokenBuffers alone(by, checked_, {}, iota(tokens));
+    expected_.assign(outputs_, Rows(tokens));
+    for (int token = 0; token < tokens; ++token) {
+      if (alone.run(token, 1) != TIK_OK) throw std::runtime_error(by.functions().last_error());
+      auto rows = alone.outputs(token);
+      for (int output = 0; output < outputs_; ++output) expected_[output][token] = std::move(rows[output]);
+    }
+  }
+
+  void check(TokenBuffers& buffers, int first, int count, std::string const& what) {
+    std::string problem;
+    if (buffers.run(first, count) != TIK_OK)
+      problem = std::string("refused: ") + device_.functions().last_error();
+    else
+      problem = buffers.compare(expected_, first, count);
+    record(problem.empty(), what, problem);
+  }
+
+  void record(bool passed, std::string const& what, std::string const& problem) {
+    record_(passed, checked_.name(), checked_.shape() + ", " + what, problem);
+  }
+
+  void finish(TokenBuffers const& buffers, std::string const& what) {
+    std::string const problem = buffers.compare_inputs();
+    record(problem.empty(), what + ", inputs afterwards", problem);
+  }
+
+  // Other strides, tokens in another order, any part of them.
+  void check_layouts() {
+    Random random(options_.seed);
+    for (Layout const layout : {Layout{8, false}, Layout{4096, false}, Layout{0, true}, Layout{64, true}}) {
+      std::vector<int> tokens = iota(sizes_.counts);
+      for (std::size_t i = tokens.size(); i > 1; --i) std::swap(tokens[i - 1], tokens[random.next() % i]);
+      TokenBuffers buffers(device_, checked_, layout, tokens);
+      for (int window = 0; window < sizes_.windows; ++window) {
+        int const first = random.between(0, sizes_.counts - 1);
+        int const count = random.between(1, sizes_.counts - first);
+        check(buffers, first, count,
+              describe(layout) + ", " + std::to_string(count) + " mixed tokens from slot " + std::to_string(first));
+      }
+      finish(buffers, describe(layout));
+    }
+  }
+
+  // More tokens than were computed alone: the known ones come again and again.
+  void check_large() {
+    if (sizes_.large.empty()) return;
+    std::vector<int> tokens(sizes_.large.back());
+    for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<int>(i) % sizes_.counts;
+    TokenBuffers buffers(device_, checked_, {}, tokens);
+    for (int const count : sizes_.large) check(buffers, 0, count, std::to_string(count) + " tokens");
+    finish(buffers, "many tokens");
+  }
+
+  Accuracy measure_accuracy() {
+    Accuracy accuracy;
+    for (int i = 0; i < std::min(sizes_.accurate, sizes_.counts); ++i) {
+      int const token = i * sizes_.counts / sizes_.accurate;
+      auto const exact = checked_.exact(token);
+      int output = 0;
+      for (Tensor const& tensor : checked_.tensors()) {
+        if (!tensor.output) continue;
+        if (!exact[output].empty()) {
+          accuracy.largest_error = std::max(accuracy.largest_error, row_error(tensor, expected_[output][token], exact[output]));
+          ++accuracy.rows;
+        }
+        ++output;
+      }
+    }
+    record(accuracy.largest_error <= checked_.tolerance(), "float64",
+           "largest error " + std::to_string(accuracy.largest_error) + ", more than " + std::to_string(checked_.tolerance()));
+    return accuracy;
+  }
+
+  // The largest error of a row as a part of its largest magnitude; infinite when a number is not finite.
+  static double row_error(Tensor const& tensor, std::vector<unsigned char> const& row, std::vector<double> const& exact) {
+    double largest = 0, error = 0;
+    for (std::size_t i = 0; i < exact.size(); ++i) {
+      float value = 0;
+      if (tensor.element == Element::bf16) {
+        tik_bf16 bits = 0;
+        std::memcpy(&bits, &row[i * 2], 2);
+        value = to_float(bits);
+      } else {
+        std::memcpy(&value, &row[i * 4], 4);
+      }
+      if (!std::isfinite(value)) return HUGE_VAL;
+      largest = std::max(largest, std::abs(exact[i]));
+      error = std::max(error, std::abs(value - exact[i]));
+    }
+    return largest == 0 ? error : error / largest;
+  }
+
+  Device& device_;
+  TokenOperator const& checked_;
+  TokenCaseOptions options_;
+  Record const& record_;
+  Sizes sizes_;
+  int outputs_ = 0;
+  std::vector<Rows> expected_; // by output, by token
+};
+
+} // namespace
+
+Accuracy check_token_operator(Device& device, TokenOperator const& checked, TokenCaseOptions const& options,
+                              Record const& record) {
+  return Cases(device, checked, options, record).run();
+}
+
+} // namespace tik::operators::check

@@ -1,0 +1,9 @@
+#include "operators/cpu/backend.h"
+
+#include "operators/functions.h"
+
+namespace tik::operators::cpu {
+
+char const* last_error() { return Error::sentence().c_str(); }
+
+} // namespace tik::operators::cpu

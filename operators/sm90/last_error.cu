@@ -1,0 +1,8 @@
+#include "operators/functions.h"
+#include "operators/sm90/launch.cuh"
+
+namespace tik::operators::sm90 {
+
+char const* last_error() { return Error::sentence().c_str(); }
+
+} // namespace tik::operators::sm90
