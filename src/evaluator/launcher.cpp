@@ -10,8 +10,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -101,26 +103,6 @@ int run_own(GpuUse gpu) {
   give_up({"starting " + plan.command[0], errno});
 }
 
-// The first process of a process namespace: waits for the target, collects orphans, and by ending takes everything with it.
-[[noreturn]] void run_first_process(ChildPlan const& plan) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  prctl(PR_SET_DUMPABLE, 0);
-  if (plan.layers.mount_namespace && (!plan.command.empty() || plan.gpu != GpuUse::none)) mount_process_files();
-  pid_t const target = fork();
-  if (target < 0) give_up({"starting the process", errno});
-  if (target == 0) run_target(plan);
-  for (int const descriptor : {socket_descriptor, input_descriptor, output_descriptor}) close(descriptor);
-  for (;;) {
-    int status = 0;
-    pid_t const ended = waitpid(-1, &status, 0);
-    if (ended == target) {
-      report(LauncherStatus::ended, status);
-      _exit(0);
-    }
-    if (ended < 0 && errno != EINTR) _exit(126);
-  }
-}
-
 // The parent of a process by /proc, opened before the file system changed; 0 when it is gone.
 pid_t parent_of(int process_files, pid_t process) {
   int const file = openat(process_files, (std::to_string(process) + "/stat").c_str(), O_RDONLY | O_CLOEXEC);
@@ -143,17 +125,78 @@ bool is_descendant(int process_files, pid_t process) {
   return false;
 }
 
+constexpr int watch_milliseconds = 5;
+
+// By /proc; none when the process is gone.
+std::int64_t resident_bytes(int process_files, pid_t process) {
+  int const file = openat(process_files, (std::to_string(process) + "/statm").c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return 0;
+  char text[128] = {};
+  [[maybe_unused]] ssize_t const count = read(file, text, sizeof text - 1);
+  close(file);
+  long long pages = 0; // "SIZE RESIDENT ..."
+  return std::sscanf(text, "%*s %lld", &pages) == 1 ? pages * sysconf(_SC_PAGESIZE) : 0;
+}
+
+// Calls `visit` with the contained processes: what is in the process namespace beside its first, or what descends from this
+// one.
+void for_each_contained(int process_files, ChildPlan const& plan, std::function<void(pid_t)> const& visit) {
+  DIR* const all = fdopendir(openat(process_files, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  while (dirent const* entry = all == nullptr ? nullptr : readdir(all)) {
+    pid_t const process = static_cast<pid_t>(std::atoi(entry->d_name));
+    if (process > 1 && (plan.layers.pid_namespace || is_descendant(process_files, process))) visit(process);
+  }
+  if (all != nullptr) closedir(all);
+}
+
+// Kills the target when it has outgrown its limit, with all that it started, or cannot be watched. It is not collected yet, so
+// its number is its own.
+void stop_outgrown(int process_files, pid_t target, ChildPlan const& plan) {
+  std::int64_t resident = 0;
+  bool seen = false;
+  for_each_contained(process_files, plan, [&](pid_t process) {
+    seen = true;
+    resident += resident_bytes(process_files, process);
+  });
+  if (seen && resident <= *plan.resident_mb << 20) return;
+  kill(target, SIGKILL);
+  if (seen) {
+    report(LauncherStatus::outgrown, static_cast<int>(*plan.resident_mb));
+  } else {
+    report(LauncherStatus::failed, errno, "watching the memory of the process");
+  }
+}
+
+// The first process of a process namespace: waits for the target, collects orphans, and by ending takes everything with it.
+[[noreturn]] void run_first_process(ChildPlan const& plan) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  prctl(PR_SET_DUMPABLE, 0);
+  if (plan.layers.mount_namespace && (!plan.command.empty() || plan.gpu != GpuUse::none)) mount_process_files();
+  pid_t const target = fork();
+  if (target < 0) give_up({"starting the process", errno});
+  if (target == 0) run_target(plan);
+  for (int const descriptor : {socket_descriptor, input_descriptor, output_descriptor}) close(descriptor);
+  int const process_files = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  for (;;) {
+    int status = 0;
+    pid_t const ended = waitpid(-1, &status, plan.resident_mb ? WNOHANG : 0);
+    if (ended == target) {
+      report(LauncherStatus::ended, status);
+      _exit(0);
+    }
+    if (ended < 0 && errno != EINTR) _exit(126);
+    if (ended != 0) continue;
+    stop_outgrown(process_files, target, plan);
+    usleep(1000 * watch_milliseconds);
+  }
+}
+
 // Without a process namespace: everything that descends from the keeper is killed until nothing is left. Orphans come to the
 // keeper because it is a subreaper.
-void kill_descendants(int process_files, pid_t target) {
+void kill_descendants(int process_files, pid_t target, ChildPlan const& plan) {
   kill(-target, SIGKILL);
   for (;;) {
-    DIR* const all = fdopendir(openat(process_files, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    while (dirent const* entry = all == nullptr ? nullptr : readdir(all)) {
-      pid_t const process = static_cast<pid_t>(std::atoi(entry->d_name));
-      if (process > 1 && is_descendant(process_files, process)) kill(process, SIGKILL);
-    }
-    if (all != nullptr) closedir(all);
+    for_each_contained(process_files, plan, [](pid_t process) { kill(process, SIGKILL); });
     pid_t ended = 0;
     while ((ended = waitpid(-1, nullptr, WNOHANG)) > 0) {
     }
@@ -162,11 +205,13 @@ void kill_descendants(int process_files, pid_t target) {
   }
 }
 
-// Returns when the process has ended or the parent wants everything stopped.
-void wait_for_end_or_stop(pid_t process) {
+// Returns when the process has ended or the parent wants everything stopped; calls `watch`, if there is one, now and then.
+void wait_for_end_or_stop(pid_t process, std::function<void()> const& watch = {}) {
   int const handle = static_cast<int>(syscall(SYS_pidfd_open, process, 0));
   pollfd watched[2] = {{stop_descriptor, POLLIN, 0}, {handle, POLLIN, 0}};
-  while (poll(watched, 2, -1) < 0 && errno == EINTR) {
+  int found = 0;
+  while ((found = poll(watched, 2, watch ? watch_milliseconds : -1)) == 0 || (found < 0 && errno == EINTR)) {
+    if (watch) watch();
   }
   close(handle);
 }
@@ -191,11 +236,13 @@ void keep_group(ChildPlan const& plan, int process_files) {
     run_target(plan);
   }
   for (int const descriptor : {socket_descriptor, input_descriptor, output_descriptor}) close(descriptor);
-  wait_for_end_or_stop(target);
+  std::function<void()> watch;
+  if (plan.resident_mb) watch = [&] { stop_outgrown(process_files, target, plan); };
+  wait_for_end_or_stop(target, watch);
   int status = 0;
   bool const ended = waitpid(target, &status, WNOHANG) == target;
   if (ended) report(LauncherStatus::ended, status);
-  kill_descendants(process_files, target);
+  kill_descendants(process_files, target, plan);
 }
 
 } // namespace

@@ -16,8 +16,8 @@ enum LauncherDescriptor : int {
 
 // What the launcher writes to its status pipe, as fixed-size records.
 struct LauncherStatus {
-  enum Kind : int { failed = 1, running = 2, ended = 3 } kind;
-  int value;      // failed: errno; ended: the wait status
+  enum Kind : int { failed = 1, running = 2, ended = 3, outgrown = 4 } kind;
+  int value;      // failed: errno; ended: the wait status; outgrown: ChildPlan::resident_mb
   char step[120]; // failed: what was being done
 };
 

@@ -64,6 +64,7 @@ ChildPlan plan_from_json(json const& value) {
   plan.filter = static_cast<CallFilter>(value.at("filter").get<int>());
   plan.gpu = static_cast<GpuUse>(value.at("gpu").get<int>());
   if (value.contains("memory_mb")) plan.memory_mb = value.at("memory_mb").get<std::int64_t>();
+  if (value.contains("resident_mb")) plan.resident_mb = value.at("resident_mb").get<std::int64_t>();
   plan.cpu_seconds = value.at("cpu_seconds");
   plan.file_mb = value.at("file_mb");
   plan.processes = value.at("processes");
@@ -93,6 +94,7 @@ std::string encode_plan(ChildPlan const& plan) {
                 {"processes", plan.processes},
                 {"user", plan.user}};
   if (plan.memory_mb) value["memory_mb"] = *plan.memory_mb;
+  if (plan.resident_mb) value["resident_mb"] = *plan.resident_mb;
   if (plan.processor) value["processor"] = *plan.processor;
   return value.dump();
 }

@@ -117,6 +117,7 @@ std::string describe(Exit const& exit, double limit_seconds) {
   if (exit.timed_out) return fmt::format("did not finish within its limit of {} s and was killed", limit_seconds);
   if (exit.flooded) return fmt::format("wrote more than {} MiB of output and was killed", largest_output >> 20);
   if (!exit.launched) return fmt::format("could not be started: {}", exit.launch_error);
+  if (exit.outgrown_mb > 0) return fmt::format("took more than its limit of {} MiB of memory and was killed", exit.outgrown_mb);
   if (exit.signal == SIGSYS)
     return "was killed because it made a system call that is not allowed here (a process, a thread, a "
            "socket, a file to write, another process's memory, or a wait)";
@@ -235,6 +236,7 @@ void Child::read_status(Exit& exit) {
       exit.launch_error = fmt::format("{}: {}", status.step, std::strerror(status.value));
       return;
     }
+    if (status.kind == LauncherStatus::outgrown) exit.outgrown_mb = status.value;
     if (status.kind == LauncherStatus::ended) {
       exit.exited = WIFEXITED(status.value);
       if (exit.exited) exit.code = WEXITSTATUS(status.value);

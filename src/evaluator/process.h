@@ -41,8 +41,9 @@ struct Exit {
   bool timed_out = false; // killed at its wall-clock limit
   bool flooded = false;   // killed after largest_output
   bool cancelled = false;
-  double seconds = 0;     // wall-clock
-  double cpu_seconds = 0; // user and system time, with all its children
+  std::int64_t outgrown_mb = 0; // killed with more resident memory than this limit; 0: not for that
+  double seconds = 0;           // wall-clock
+  double cpu_seconds = 0;       // user and system time, with all its children
   std::int64_t peak_memory_kb = 0;
   bool success() const { return launched && exited && code == 0 && !flooded; }
 };

@@ -57,11 +57,14 @@ struct ChildPlan {
   Layers layers;
   CallFilter filter = CallFilter::none;
   std::optional<std::int64_t> memory_mb; // RLIMIT_AS
-  double cpu_seconds = 0;                // RLIMIT_CPU, rounded up
-  std::int64_t file_mb = 0;              // RLIMIT_FSIZE
-  int processes = 0;                     // RLIMIT_NPROC
-  std::optional<int> processor;          // runs on this one only
-  std::uint32_t user = 0;                // with Layers::separate_user
+  // For a process that reserves address space without using it, as the driver of a GPU does: its resident set, with those of
+  // all that it starts, is watched from outside, and beyond this it is killed.
+  std::optional<std::int64_t> resident_mb;
+  double cpu_seconds = 0;       // RLIMIT_CPU, rounded up
+  std::int64_t file_mb = 0;     // RLIMIT_FSIZE
+  int processes = 0;            // RLIMIT_NPROC
+  std::optional<int> processor; // runs on this one only
+  std::uint32_t user = 0;       // with Layers::separate_user
 };
 
 // The plan as bytes and back; it travels from the parent to the launcher, both trusted.

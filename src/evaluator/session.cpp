@@ -19,7 +19,8 @@ namespace {
 
 constexpr char library_inside[] = "/library";
 constexpr std::uint64_t context_bytes = std::uint64_t{1536} << 20; // of a GPU: the driver's own, and the flushed buffer
-constexpr int process_check_period = 64;                           // requests
+constexpr std::int64_t driver_mb = 512;  // of host memory: the driver's own, which takes 110 on an H200 (driver 580)
+constexpr int process_check_period = 64; // requests
 constexpr std::string_view kernel_libraries[] = {"libcublas",    "libcudnn",    "libcufft",   "libcusolver",
                                                  "libcusparse",  "libcutensor", "libcutlass", "libnvrtc",
                                                  "libnvJitLink", "libnccl",     "libnvinfer", "libtorch"};
@@ -90,9 +91,13 @@ ChildPlan child_plan(SessionPlan const& plan, std::filesystem::path const& stagi
   child.layers = plan.layers;
   child.filter = plan.gpu ? CallFilter::gpu_worker : CallFilter::worker;
   child.gpu = plan.gpu ? GpuUse::serve : GpuUse::none;
-  if (limits_address_space && !plan.gpu) { // the driver of a GPU reserves address space for all memory of the machine
-    // What the worker is allowed for itself, beyond the memory that the parent shares with it.
-    child.memory_mb = plan.limits.memory_mb + static_cast<std::int64_t>((plan.input_bytes + plan.output_bytes) >> 20) + 64;
+  // What the worker is allowed for itself, beyond the memory that the parent shares with it.
+  std::int64_t const memory_mb =
+      plan.limits.memory_mb + static_cast<std::int64_t>((plan.input_bytes + plan.output_bytes) >> 20) + 64;
+  if (plan.gpu) { // the driver reserves address space for all memory of the machine
+    child.resident_mb = memory_mb + driver_mb;
+  } else if (limits_address_space) {
+    child.memory_mb = memory_mb;
   }
   child.cpu_seconds = plan.limits.seconds + 1;
   child.file_mb = 1;

@@ -146,6 +146,26 @@ TEST_F(Process, AFloodFasterThanItsReaderKeepsItsLimit) {
   EXPECT_LT(result.exit.seconds, 3);
 }
 
+TEST_F(Process, WhoeverOutgrowsAWatchedLimitIsKilled) {
+  for (Layers const& layers : {protections_.layers, Layers{}}) {
+    ChildPlan plan;
+    plan.environment = {"PATH=/usr/bin:/bin"};
+    plan.staging = make_folder(folder_->path(), "root").value();
+    plan.layers = layers;
+    plan.user = contained_user();
+    plan.resident_mb = 200;
+    plan.command = {"tail", "/dev/zero"}; // keeps one endless line
+    RunResult const eater = run(plan, {.seconds = 20}).value();
+    EXPECT_EQ(eater.exit.outgrown_mb, 200);
+    EXPECT_EQ(describe(eater.exit, 20), "took more than its limit of 200 MiB of memory and was killed");
+    EXPECT_LT(eater.exit.peak_memory_kb, 1000 << 10);
+    plan.command = {"sh", "-c", "head -c 100m /dev/zero | tail -c 1"};
+    RunResult const modest = run(plan, {.seconds = 20}).value();
+    EXPECT_EQ(modest.exit.outgrown_mb, 0);
+    EXPECT_TRUE(modest.exit.success()) << describe(modest.exit, 20);
+  }
+}
+
 TEST_F(Process, KeepsItsKeeperAlive) {
   RunResult const result = shell("kill -9 1; kill -9 $PPID; kill -9 -1; echo still here");
   if (protections_.layers.pid_namespace) {
@@ -166,6 +186,7 @@ TEST_F(Process, PlansReadBackAsTheyWereWritten) {
   plan.command = {"sh", std::string("with \xff bytes")};
   plan.mounts = {{"/a", "/b", true}};
   plan.memory_mb = 5;
+  plan.resident_mb = 6;
   plan.processor = 1;
   plan.user = 42;
   ChildPlan const again = decode_plan(encode_plan(plan)).value();
@@ -173,6 +194,7 @@ TEST_F(Process, PlansReadBackAsTheyWereWritten) {
   EXPECT_EQ(again.mounts[0].host, "/a");
   EXPECT_TRUE(again.mounts[0].writable);
   EXPECT_EQ(again.memory_mb, 5);
+  EXPECT_EQ(again.resident_mb, 6);
   EXPECT_EQ(again.processor, 1);
   EXPECT_EQ(again.user, 42U);
   EXPECT_FALSE(decode_plan("no plan").has_value());
