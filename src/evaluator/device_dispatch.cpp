@@ -1,4 +1,5 @@
-// What a timed graph launches, and what limits how many blocks of it are resident: the dispatch evidence of a GPU.
+#include "src/evaluator/device_dispatch.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -36,24 +37,27 @@ Json occupancy_json(NodeReply const& node) {
   for (Limit const& limit : limits) {
     if (limit.blocks == least.blocks) set_by.push_back(limit.name);
   }
-  Json json = {{"blocks_a_multiprocessor", node.blocks_a_multiprocessor}, {"set_by", std::move(set_by)}};
+  std::uint32_t const blocks = node.blocks_a_multiprocessor != 0 ? node.blocks_a_multiprocessor : least.blocks;
+  Json json = {{"blocks_a_multiprocessor", blocks}, {"set_by", std::move(set_by)}};
   for (Limit const& limit : limits) json["limits"][limit.name] = limit.blocks;
   return json;
 }
 
-Json node_json(NodeReply const& node) {
-  if (node.type != 0) return {{"kind", fmt::format("node of type {}", node.type)}};
-  return {{"kernel", kernel_name(node.name)},
-          {"grid", node.grid},
-          {"block", node.block},
-          {"registers", node.registers},
-          {"static_shared_bytes", node.static_shared_bytes},
-          {"dynamic_shared_bytes", node.dynamic_shared_bytes},
-          {"local_bytes", node.local_bytes},
-          {"occupancy", occupancy_json(node)}};
-}
-
 } // namespace
+
+Json launch_json(NodeReply const& node) {
+  if (node.type != 0) return {{"kind", fmt::format("node of type {}", node.type)}};
+  Json json = {{"kernel", kernel_name(node.name)},
+               {"grid", node.grid},
+               {"block", node.block},
+               {"registers", node.registers},
+               {"static_shared_bytes", node.static_shared_bytes},
+               {"dynamic_shared_bytes", node.dynamic_shared_bytes},
+               {"local_bytes", node.local_bytes},
+               {"occupancy", occupancy_json(node)}};
+  if (node.nanoseconds != 0) json["duration_us"] = 1e-3 * static_cast<double>(node.nanoseconds);
+  return json;
+}
 
 Evidence device_dispatch(DeviceTiming& timing, std::vector<TimedWorkload> const& workloads) {
   Evidence evidence;
@@ -70,7 +74,7 @@ Evidence device_dispatch(DeviceTiming& timing, std::vector<TimedWorkload> const&
         return evidence;
       }
       wanted = std::min(node->nodes / static_cast<std::uint32_t>(std::max(1, timing.timed_launches(w))), most_nodes);
-      if (number < wanted) nodes.push_back(node_json(*node));
+      if (number < wanted) nodes.push_back(launch_json(*node));
     }
     table.push_back({{"workload", workloads[w].workload->id}, {"launches", std::move(nodes)}});
   }

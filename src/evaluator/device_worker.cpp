@@ -4,89 +4,17 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <vector>
 
-#include "src/evaluator/cuda_driver.h"
+#include "src/evaluator/cupti.h"
+#include "src/evaluator/device.h"
 #include "src/evaluator/loaded_library.h"
 #include "src/evaluator/worker.h"
 #include "src/evaluator/worker_memory.h"
 
 namespace tik::evaluator {
 namespace {
-
-constexpr int flush_factor = 4; // times the second-level cache: what is written over it before a cold replay
-
-// A step of the device that did not work, as a reply to whatever was asked.
-DoneReply device_failure(cuda::Driver const& driver, char const* doing, cuda::Status status) {
-  DoneReply reply;
-  reply.status = TIK_DEVICE_ERROR;
-  reply.error = std::string(doing) + ": " + driver.describe(status) + ".";
-  return reply;
-}
-
-// The first failure of a sequence of steps; later ones follow from it.
-class Steps {
- public:
-  explicit Steps(cuda::Driver const& driver) : driver_(driver) {}
-  bool operator()(char const* doing, cuda::Status status) {
-    if (status != 0 && !failed_) {
-      failed_ = true;
-      reply_ = device_failure(driver_, doing, status);
-    }
-    return !failed_;
-  }
-  bool failed() const { return failed_; }
-  DoneReply const& reply() const { return reply_; }
-
- private:
-  cuda::Driver const& driver_;
-  bool failed_ = false;
-  DoneReply reply_;
-};
-
-// A context on the first device with what every worker needs there.
-struct Device {
-  cuda::Driver driver{};
-  int number = 0;
-  cuda::Context context = nullptr;
-  cuda::Stream stream = nullptr;
-  cuda::Event begin = nullptr, end = nullptr;
-  cuda::Pointer input = 0, output = 0, flushed = 0;
-  std::size_t flushed_bytes = 0;
-};
-
-Result<Device> open_device(std::size_t input_bytes, std::size_t output_bytes) {
-  setenv("CUDA_MODULE_LOADING", "EAGER", 1); // code is loaded with the library, not in the first call, which may be captured
-  setenv("CUDA_CACHE_DISABLE", "1", 1);      // there is no place to write to
-  Device device;
-  TIK_TRY(device.driver, cuda::load_driver());
-  cuda::Driver const& driver = device.driver;
-  Steps step(driver);
-  int l2_bytes = 0, major = 0, minor = 0;
-  step("starting the driver", driver.Init(0)) && step("finding the device", driver.DeviceGet(&device.number, 0)) &&
-      step("reading the device", driver.DeviceGetAttribute(&major, cuda::capability_major, device.number)) &&
-      step("reading the device", driver.DeviceGetAttribute(&minor, cuda::capability_minor, device.number)) &&
-      step("reading the device", driver.DeviceGetAttribute(&l2_bytes, cuda::l2_cache_bytes, device.number)) &&
-      step("making a context", driver.DevicePrimaryCtxRetain(&device.context, device.number)) &&
-      step("entering the context", driver.CtxSetCurrent(device.context)) &&
-      step("making a stream", driver.StreamCreate(&device.stream, cuda::default_flags)) &&
-      step("making an event", driver.EventCreate(&device.begin, cuda::default_flags)) &&
-      step("making an event", driver.EventCreate(&device.end, cuda::default_flags));
-  device.flushed_bytes = static_cast<std::size_t>(l2_bytes) * flush_factor;
-  !step.failed() && step("allocating device memory", driver.MemAlloc(&device.input, input_bytes)) &&
-      step("allocating device memory", driver.MemAlloc(&device.output, output_bytes)) &&
-      step("allocating device memory", driver.MemAlloc(&device.flushed, device.flushed_bytes)) &&
-      step("writing device memory", driver.MemsetD16Async(device.flushed, 0, device.flushed_bytes / 2, device.stream)) &&
-      step("waiting for the device", driver.StreamSynchronize(device.stream));
-  if (step.failed()) return input_error("The GPU cannot be used: " + step.reply().error);
-  if (major != 9 || minor != 0) {
-    return input_error("The target sm_90a needs a GPU of compute capability 9.0 (Hopper), and this one has " +
-                       std::to_string(major) + "." + std::to_string(minor) + ".");
-  }
-  return device;
-}
 
 class DeviceWorker {
  public:
@@ -190,7 +118,16 @@ class DeviceWorker {
     return step.reply();
   }
 
+  Reply serve(RecordRequest const& request) {
+    Result<void> const done = request.on ? recorder_.start() : recorder_.stop();
+    if (!done) return LoadFailedReply{done.error().message};
+    DoneReply reply;
+    reply.error = recorder_.source();
+    return reply;
+  }
+
   Reply serve(InspectRequest const& request) {
+    if (request.graph == 0) return recorded(request.node);
     TimedGraph const* const graph = find(request.graph);
     if (graph == nullptr) return NodeReply{};
     return describe(*graph, request.node);
@@ -283,6 +220,22 @@ class DeviceWorker {
     return step.reply();
   }
 
+  NodeReply recorded(std::uint32_t number) const {
+    NodeReply reply;
+    reply.nodes = static_cast<std::uint32_t>(recorder_.kernels().size());
+    if (number >= reply.nodes) return reply;
+    cuda::KernelRun const& run = recorder_.kernels()[number];
+    reply.grid = run.grid;
+    reply.block = run.block;
+    reply.registers = run.registers;
+    reply.static_shared_bytes = run.static_shared_bytes;
+    reply.dynamic_shared_bytes = run.dynamic_shared_bytes;
+    reply.local_bytes = run.local_bytes;
+    reply.nanoseconds = run.nanoseconds;
+    reply.name = run.name;
+    return reply;
+  }
+
   NodeReply describe(TimedGraph const& graph, std::uint32_t number) const {
     NodeReply reply;
     reply.nodes = static_cast<std::uint32_t>(graph.nodes.size());
@@ -316,6 +269,7 @@ class DeviceWorker {
   Device device_;
   cuda::Driver const& driver_;
   LoadedLibrary library_;
+  cuda::KernelRecorder recorder_;
   std::vector<CallRequest> planned_;
   std::vector<TimedGraph> graphs_;
   cuda::GraphExec single_ = nullptr;

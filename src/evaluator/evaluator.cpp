@@ -207,7 +207,14 @@ class Evaluation {
     report_.evidence = collect_evidence(context("evidence"), *candidate_, dispatch_, counters_);
     int available = 0;
     for (Evidence const& evidence : report_.evidence) available += evidence.available ? 1 : 0;
-    return StageText{fmt::format("{} of {} kinds of evidence.", available, report_.evidence.size())};
+    StageText text{fmt::format("{} of {} kinds of evidence.", available, report_.evidence.size())};
+    // Work that the timed graphs lack is worth a word to whoever reads no further.
+    Json const found = report_.evidence.front().data.value("differences", Json::array());
+    if (!found.empty()) {
+      text.message += fmt::format(" Kernels differ from those that were timed: {}", found[0].get<std::string>());
+      if (found.size() > 1) text.message += fmt::format(" And {} more in the evidence.", found.size() - 1);
+    }
+    return text;
   }
 
   Request const& request_;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "src/evaluator/device_dispatch.h"
 #include "src/evaluator/sass.h"
 #include "src/evaluator/scratch.h"
 #include "src/evaluator/text.h"
@@ -93,8 +94,9 @@ Evidence instruction_evidence(StageContext const& context, BuiltImplementation c
 
 std::vector<Evidence> collect_evidence(StageContext const& context, BuiltImplementation const& candidate,
                                        Evidence const& dispatch, Evidence const& counters) {
-  return {context.gpu() ? dispatch : dispatch_evidence(context.specification, candidate.manifest), candidate.built.remarks,
-          instruction_evidence(context, candidate), counters};
+  return {context.gpu() ? recorded_dispatch(context, candidate, dispatch)
+                        : dispatch_evidence(context.specification, candidate.manifest),
+          candidate.built.remarks, instruction_evidence(context, candidate), counters};
 }
 
 } // namespace tik::evaluator

@@ -23,6 +23,7 @@ enum class Kind : std::uint32_t {
   replay,
   fetch,
   inspect,
+  record,
   ready = 16,
   loaded,
   load_failed,
@@ -170,6 +171,9 @@ std::string encode(FetchRequest const& request) { return Writer(Kind::fetch).val
 std::string encode(InspectRequest const& request) {
   return Writer(Kind::inspect).value(request.graph).value(request.node).finish();
 }
+std::string encode(RecordRequest const& request) {
+  return Writer(Kind::record).value(static_cast<std::uint8_t>(request.on)).finish();
+}
 std::string encode(ReadyReply const&) { return Writer(Kind::ready).finish(); }
 std::string encode(LoadedReply const& reply) { return Writer(Kind::loaded).value(reply.version).finish(); }
 std::string encode(LoadFailedReply const& reply) { return Writer(Kind::load_failed).text(reply.reason).finish(); }
@@ -196,6 +200,7 @@ std::string encode(NodeReply const& reply) {
       .value(reply.registers)
       .value(reply.local_bytes)
       .value(reply.blocks_a_multiprocessor)
+      .value(reply.nanoseconds)
       .text(reply.name)
       .finish();
 }
@@ -252,6 +257,8 @@ Result<WorkerRequest> decode_request(std::string_view bytes) {
       request.node = reader.value<std::uint32_t>();
       return finish<WorkerRequest>(reader, request);
     }
+    case Kind::record:
+      return finish<WorkerRequest>(reader, RecordRequest{reader.flag()});
     default:
       return input_error("The message is no request.");
   }
@@ -298,6 +305,7 @@ Result<Reply> decode_reply(std::string_view bytes) {
       reply.registers = reader.value<std::uint32_t>();
       reply.local_bytes = reader.value<std::uint32_t>();
       reply.blocks_a_multiprocessor = reader.value<std::uint32_t>();
+      reply.nanoseconds = reader.value<std::uint64_t>();
       reply.name = reader.text();
       return finish<Reply>(reader, std::move(reply));
     }

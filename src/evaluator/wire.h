@@ -81,12 +81,17 @@ struct ReplayRequest {
 struct FetchRequest {
   Extent output;
 };
-// Asks for one node of a timed graph.
+// Asks for one node of a timed graph, or, of graph 0, for one of the kernels that were recorded.
 struct InspectRequest {
   std::uint32_t graph = 0, node = 0;
 };
+// Begins or ends a recording of all kernels that run. Ending it is answered with a sentence as DoneReply::error: by what they
+// were recorded. Answered with LoadFailedReply when the machine has no means to record.
+struct RecordRequest {
+  bool on = false;
+};
 using WorkerRequest = std::variant<PingRequest, LoadRequest, WorkspaceRequest, CallRequest, PlanCallRequest, CaptureRequest,
-                                   UploadRequest, ReplayRequest, FetchRequest, InspectRequest>;
+                                   UploadRequest, ReplayRequest, FetchRequest, InspectRequest, RecordRequest>;
 
 struct ReadyReply {};
 struct LoadedReply {
@@ -108,13 +113,14 @@ struct FaultReply {
   Region region = Region::none; // where the faulting address lies, as far as it is in shared memory or just beside it
   std::int64_t offset = 0;
 };
-// A node of a captured graph, as the driver describes it.
+// A node of a captured graph, as the driver describes it, or a kernel that ran, as CUPTI does.
 struct NodeReply {
-  std::uint32_t nodes = 0; // of the whole graph; 0: no such graph
+  std::uint32_t nodes = 0; // of the whole graph or recording; 0: no such graph
   std::int32_t type = 0;   // CU_GRAPH_NODE_TYPE_...; everything below is for kernels only
   std::array<std::uint32_t, 3> grid{}, block{};
   std::uint32_t dynamic_shared_bytes = 0, static_shared_bytes = 0, registers = 0, local_bytes = 0;
-  std::uint32_t blocks_a_multiprocessor = 0; // that can be resident at once
+  std::uint32_t blocks_a_multiprocessor = 0; // that can be resident at once; 0: not known
+  std::uint64_t nanoseconds = 0;             // of a kernel that ran
   std::string name;                          // mangled
 };
 using Reply = std::variant<ReadyReply, LoadedReply, LoadFailedReply, WorkspaceReply, DoneReply, FaultReply, NodeReply>;

@@ -43,7 +43,8 @@ TEST(Wire, MessagesOfAWorkerOnAGpuReadBackAsTheyWereWritten) {
   CallRequest call;
   call.transfer = {{1, 2}, {3, 4}, {5, 6}, {7, 8}, 9, true};
   std::vector<WorkerRequest> const requests = {PlanCallRequest{call}, CaptureRequest{3},    UploadRequest{1, 2, 3, 4},
-                                               ReplayRequest{5},      FetchRequest{{6, 7}}, InspectRequest{8, 9}};
+                                               ReplayRequest{5},      FetchRequest{{6, 7}}, InspectRequest{8, 9},
+                                               RecordRequest{true},   RecordRequest{false}};
   for (WorkerRequest const& request : requests) {
     std::string const bytes = encode_request(request);
     Result<WorkerRequest> const read = decode_request(bytes);
@@ -55,6 +56,7 @@ TEST(Wire, MessagesOfAWorkerOnAGpuReadBackAsTheyWereWritten) {
   node.nodes = 2;
   node.grid = {1, 2, 3};
   node.blocks_a_multiprocessor = 4;
+  node.nanoseconds = 5;
   node.name = "kernel";
   Result<Reply> const read = decode_reply(encode_reply(node));
   ASSERT_TRUE(read.has_value());
@@ -62,6 +64,7 @@ TEST(Wire, MessagesOfAWorkerOnAGpuReadBackAsTheyWereWritten) {
   EXPECT_EQ(found.grid, node.grid);
   EXPECT_EQ(found.name, "kernel");
   EXPECT_EQ(found.blocks_a_multiprocessor, 4U);
+  EXPECT_EQ(found.nanoseconds, 5U);
 }
 
 TEST(Wire, AnyBytesAreReadOrRefusedAndWhatIsReadWritesBackTheSame) {

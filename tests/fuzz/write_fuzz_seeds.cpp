@@ -80,12 +80,13 @@ void add_messages(Seeds& seeds) {
   for (WorkerRequest const& request :
        {WorkerRequest(PingRequest{}), WorkerRequest(load), WorkerRequest(WorkspaceRequest{}), WorkerRequest(call),
         WorkerRequest(PlanCallRequest{call}), WorkerRequest(CaptureRequest{1}), WorkerRequest(UploadRequest{64, 2, 1, 0x7fc1}),
-        WorkerRequest(ReplayRequest{1}), WorkerRequest(FetchRequest{{64, 128}}), WorkerRequest(InspectRequest{1, 2})})
+        WorkerRequest(ReplayRequest{1}), WorkerRequest(FetchRequest{{64, 128}}), WorkerRequest(InspectRequest{1, 2}),
+        WorkerRequest(RecordRequest{true})})
     seeds.add("wire", encode_request(request));
   for (Reply const& reply :
        {Reply(ReadyReply{}), Reply(LoadedReply{1}), Reply(LoadFailedReply{"no such symbol"}), Reply(WorkspaceReply{4096}),
         Reply(DoneReply{1, 1000, 2000, "the batch is 0"}), Reply(FaultReply{11, Region::output, -8}),
-        Reply(NodeReply{1, 0, {2, 1, 1}, {128, 1, 1}, 0, 0, 40, 0, 4, "kernel"})})
+        Reply(NodeReply{1, 0, {2, 1, 1}, {128, 1, 1}, 0, 0, 40, 0, 4, 9000, "kernel"})})
     seeds.add("wire", encode_reply(reply));
 }
 
