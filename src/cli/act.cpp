@@ -83,10 +83,13 @@ Result<int> execute(ActSubmit const& options, Console const&) {
 Result<int> execute(Audit const& options, Console const& console) {
   if (!options.bundle.empty()) return write_bundle(options);
   if (!options.apply.empty()) return apply_reports(options, console);
+  if (!options.profile.empty() && (!options.runner.empty() || options.implementations.size() > 1))
+    return input_error("--profile is for one implementation that is audited here; leave --runner and the others out.");
   if (options.implementations.size() > 1) return audit_together(options, console);
   TIK_TRY(search::Search search, search::Search::open(options.search, search::Search::Mode::write));
   TIK_TRY(auto const host, host_command(options));
   if (host) search.audit_on(*host);
+  search.profile(options.profile);
   std::optional<ir::ImplementationId> id = search.state().awaiting_audit;
   if (!options.implementations.empty()) {
     TIK_TRY(id, ir::parse_id<'I'>(options.implementations.front()));

@@ -163,25 +163,26 @@ Check check_gpu_worker(std::filesystem::path const& scratch) {
 
 std::vector<Check> all_checks(std::filesystem::path const& scratch) {
   std::error_code ignored;
-  return {
-      check_compiler(scratch),
-      check_program("disassembler", {"objdump", "--version"}, Health::warning,
-                    "Without it the instruction evidence is unavailable: apt-get install binutils."),
-      check_program("git", {"git", "--version"}, Health::warning, "Only export and import need it: apt-get install git."),
-      check_processor(),
-      check_disk("disk", std::filesystem::current_path(ignored)),
-      check_disk("temporary files", scratch),
-      check_clock(),
-      check_sandbox(scratch),
-      check_open_files(),
-      check_counters(),
-      check_gpu(),
-      check_gpu_worker(scratch),
-      check_program("cuda compiler", {"nvcc", "--version"}, Health::absent,
-                    "Only targets sm_90a need it: install the CUDA toolkit."),
-      check_program(
-          "cuda disassembler", {"cuobjdump", "--version"}, Health::absent,
-          "Without it the instruction evidence of targets sm_90a is unavailable: install the CUDA toolkit's binary tools.")};
+  return {check_compiler(scratch),
+          check_program("disassembler", {"objdump", "--version"}, Health::warning,
+                        "Without it the instruction evidence is unavailable: apt-get install binutils."),
+          check_program("git", {"git", "--version"}, Health::warning, "Only export and import need it: apt-get install git."),
+          check_processor(),
+          check_disk("disk", std::filesystem::current_path(ignored)),
+          check_disk("temporary files", scratch),
+          check_clock(),
+          check_sandbox(scratch),
+          check_open_files(),
+          check_counters(),
+          check_gpu(),
+          check_gpu_worker(scratch),
+          check_program("cuda compiler", {"nvcc", "--version"}, Health::absent,
+                        "Only targets sm_90a need it: install the CUDA toolkit."),
+          check_program(
+              "cuda disassembler", {"cuobjdump", "--version"}, Health::absent,
+              "Without it the instruction evidence of targets sm_90a is unavailable: install the CUDA toolkit's binary tools."),
+          check_program("gpu profiler", {"ncu", "--version"}, Health::absent,
+                        "Only --profile of targets sm_90a needs it: install Nsight Compute.")};
 }
 
 Paint paint_of(Health health) {

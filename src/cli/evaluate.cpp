@@ -47,6 +47,8 @@ Result<std::map<std::string, double>> incumbent_latencies(evaluator::Request con
 } // namespace
 
 Result<int> execute(Evaluate const& options, Console const& console) {
+  if (!options.bundle.empty() && !options.profile.empty())
+    return input_error("--profile is for one source folder, not for a bundle: leave it out.");
   if (!options.bundle.empty()) return evaluate_bundle(options, console);
   if (options.specification.empty() || options.source.empty())
     return input_error("SPEC and SOURCE are required, or --bundle and --out. `tik evaluate --help` explains the command.");
@@ -72,6 +74,7 @@ Result<int> execute(Evaluate const& options, Console const& console) {
     TIK_TRY(request.incumbent_latency_us, incumbent_latencies(request, options.incumbent, console));
     request.incumbent = options.incumbent;
   }
+  request.profile = options.profile;
   TIK_TRY(evaluator::Report const report, evaluate(request, console, "evaluating"));
   if (options.json) {
     print_json(evaluator::to_json(report));

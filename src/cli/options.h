@@ -71,9 +71,10 @@ struct Best : OnSearch {
 };
 struct Evaluate {
   std::filesystem::path specification, source;
-  std::filesystem::path incumbent; // empty: none
-  std::filesystem::path bundle;    // instead of specification and source; "-": standard input
-  std::filesystem::path out;       // of a bundle's reports
+  std::filesystem::path incumbent;  // empty: none
+  std::filesystem::path bundle;     // instead of specification and source; "-": standard input
+  std::filesystem::path out;        // of a bundle's reports
+  std::vector<std::string> profile; // workloads
   bool json = false;
 };
 struct Report : OnSearch {
@@ -105,6 +106,7 @@ struct Audit : OnSearch, OnHost {
   std::vector<std::string> implementations; // none: the first that waits for its audit; of a bundle all that wait
   std::filesystem::path bundle;             // write a bundle here instead of auditing
   std::filesystem::path apply;              // take reports from this folder
+  std::vector<std::string> profile;         // workloads
   bool json = false;
 };
 struct Decide : OnSearch {

@@ -42,6 +42,12 @@ void command(CLI::App& parent, Fill& result, char const* name, char const* descr
         ->capture_default_str()
         ->needs(runner);
   }
+  if constexpr (requires { value->profile; }) {
+    app->add_option("--profile", value->profile, "On a GPU, have Nsight Compute look at this workload; may be repeated")
+        ->type_name("WORKLOAD")
+        ->expected(1)
+        ->allow_extra_args(false);
+  }
   if constexpr (requires { value->json; })
     app->add_flag("--json", value->json,
                   std::is_same_v<T, Run> ? "JSON lines on standard output: one an audit, and why the run ended"

@@ -10,6 +10,7 @@
 #include "src/evaluator/cupti.h"
 #include "src/evaluator/device.h"
 #include "src/evaluator/loaded_library.h"
+#include "src/evaluator/tape.h"
 #include "src/evaluator/worker.h"
 #include "src/evaluator/worker_memory.h"
 
@@ -293,6 +294,24 @@ int serve_device_requests() {
     send_reply(std::visit([&](auto const& message) { return worker.serve(message); }, *request));
   }
   _exit(0); // without the destructors of a library that is not trusted, and of a driver that may hang in them
+}
+
+int serve_tape(char const* folder) {
+  Result<Tape> tape = read_tape(folder);
+  if (!tape) return std::fprintf(stderr, "%s\n", tape.error().message.c_str()), 1;
+  Result<Device> device = open_device(tape->memory.input.size, tape->memory.output.size);
+  if (!device) return std::fprintf(stderr, "%s\n", device.error().message.c_str()), 1;
+  DeviceWorker worker(tape->memory, std::move(*device));
+  for (WorkerRequest const& request : tape->requests) {
+    Reply const reply = std::visit([&](auto const& message) { return worker.serve(message); }, request);
+    auto const* const done = std::get_if<DoneReply>(&reply);
+    auto const* const refused = std::get_if<LoadFailedReply>(&reply);
+    if (refused != nullptr || (done != nullptr && done->status != TIK_OK)) {
+      std::fprintf(stderr, "%s\n", refused != nullptr ? refused->reason.c_str() : done->error.c_str());
+      return 1;
+    }
+  }
+  _exit(0); // as above
 }
 
 int try_device() {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/random.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "src/base/files.h"
@@ -33,12 +34,26 @@ Result<void> check_gpu_is_there() {
       "with a Hopper GPU; `tik` can be copied there.");
 }
 
+Result<void> check_profile(Request const& request) {
+  if (!request.profile.empty() && !on_gpu(request.specification)) {
+    return input_error("A profile is of kernels on a GPU, and the specification's target is \"cpu\": leave it out.");
+  }
+  for (std::string const& id : request.profile) {
+    auto const& workloads = request.specification.workloads;
+    if (std::none_of(workloads.begin(), workloads.end(), [&](spec::Workload const& workload) { return workload.id == id; })) {
+      return input_error(fmt::format("The workload {} that is to be profiled is none of the specification.", id));
+    }
+  }
+  return {};
+}
+
 Result<void> check_request(Request const& request) {
   if (request.specification.operator_name != "attention") {
     return input_error(
         fmt::format("The evaluator knows the operator \"attention\", not \"{}\".", request.specification.operator_name));
   }
   if (on_gpu(request.specification)) TIK_CHECK(check_gpu_is_there());
+  TIK_CHECK(check_profile(request));
   if (!request.incumbent) return {};
   for (spec::Workload const& workload : request.specification.workloads) {
     auto const known = request.incumbent_latency_us.find(workload.id);
@@ -204,7 +219,7 @@ class Evaluation {
   }
 
   Checked<StageText> collect() {
-    report_.evidence = collect_evidence(context("evidence"), *candidate_, dispatch_, counters_);
+    report_.evidence = collect_evidence(context("evidence"), *candidate_, dispatch_, counters_, request_.profile);
     int available = 0;
     for (Evidence const& evidence : report_.evidence) available += evidence.available ? 1 : 0;
     StageText text{fmt::format("{} of {} kinds of evidence.", available, report_.evidence.size())};

@@ -25,6 +25,7 @@ struct Request {
   std::function<void(std::string_view stage, double fraction)> progress; // may be empty
   std::atomic<bool> const* cancel = nullptr;                             // set: stop within a second, kill all children
   Protections const* protections = nullptr;                              // of this machine, when they were probed before
+  std::vector<std::string> profile = {}; // workloads whose kernels a profiler looks at, on a GPU; by id
 };
 
 // What protects this machine from candidates of the specification. Trying it starts processes, so whoever evaluates again and

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "src/evaluator/device_dispatch.h"
+#include "src/evaluator/device_profile.h"
 #include "src/evaluator/sass.h"
 #include "src/evaluator/scratch.h"
 #include "src/evaluator/text.h"
@@ -93,10 +94,14 @@ Evidence instruction_evidence(StageContext const& context, BuiltImplementation c
 } // namespace
 
 std::vector<Evidence> collect_evidence(StageContext const& context, BuiltImplementation const& candidate,
-                                       Evidence const& dispatch, Evidence const& counters) {
-  return {context.gpu() ? recorded_dispatch(context, candidate, dispatch)
-                        : dispatch_evidence(context.specification, candidate.manifest),
-          candidate.built.remarks, instruction_evidence(context, candidate), counters};
+                                       Evidence const& dispatch, Evidence const& counters,
+                                       std::vector<std::string> const& profile) {
+  if (!context.gpu()) {
+    return {dispatch_evidence(context.specification, candidate.manifest), candidate.built.remarks,
+            instruction_evidence(context, candidate), counters};
+  }
+  return {recorded_dispatch(context, candidate, dispatch), candidate.built.remarks, instruction_evidence(context, candidate),
+          device_profile(context, candidate, profile)};
 }
 
 } // namespace tik::evaluator

@@ -6,9 +6,10 @@
 namespace tik::evaluator {
 
 // Dispatch, compiler, instructions and profiler, in this order; what could not be had says why. `dispatch` (where it was
-// observed) and `counters` come from the measurement.
+// observed) and `counters` come from the measurement. On a GPU the profiler looks at the workloads of `profile`.
 std::vector<Evidence> collect_evidence(StageContext const& context, BuiltImplementation const& candidate,
-                                       Evidence const& dispatch, Evidence const& counters);
+                                       Evidence const& dispatch, Evidence const& counters,
+                                       std::vector<std::string> const& profile);
 
 // Instructions of a library from the text of `objdump -d --no-show-raw-insn`: by function and by entry point.
 // {"entry_points": [{"symbol", "bytes", "instructions", "classes", "calls", "functions"}], "functions": [...], "total": {...}}

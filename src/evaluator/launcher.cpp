@@ -74,6 +74,7 @@ std::vector<char*> pointers(std::vector<std::string>& values) {
 int run_own(GpuUse gpu) {
   switch (gpu) {
     case GpuUse::none:
+    case GpuUse::command:
       return serve_requests();
     case GpuUse::serve:
       return serve_device_requests();

@@ -49,10 +49,7 @@ bool is_nvcc(std::string_view compiler) { return compiler.substr(compiler.rfind(
 
 Json summarize_ptxas(std::string_view log) {
   Json kernels = Json::array(), remarks = Json::array();
-  for (std::size_t begin = 0; begin < log.size();) {
-    std::size_t const end = std::min(log.find('\n', begin), log.size());
-    std::string_view const line = log.substr(begin, end - begin);
-    begin = end + 1;
+  for_each_line(log, [&](std::string_view line) {
     if (line.find("Compiling entry function") != std::string_view::npos && kernels.size() < most_kernels) {
       kernels.push_back({{"kernel", kernel_name(quoted(line))},
                          {"registers", 0},
@@ -67,7 +64,7 @@ Json summarize_ptxas(std::string_view log) {
     // "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to ..."
     bool const remark = line.starts_with("ptxas") && line.find("(C7") != std::string_view::npos;
     if (remark && remarks.size() < most_remarks) remarks.push_back(valid_utf8(line.substr(0, 500)));
-  }
+  });
   return {{"kernels", std::move(kernels)}, {"remarks", std::move(remarks)}};
 }
 

@@ -41,15 +41,15 @@ struct Mount {
 };
 
 // Which system calls are left to a process.
-enum class CallFilter { none, build, worker, gpu_worker };
+enum class CallFilter { none, build, worker, gpu_worker, profiler };
 
-// What a process of this program does with a GPU: nothing, serve requests on it, or only try whether it works.
-enum class GpuUse { none, serve, probe };
+// What a process does with a GPU: nothing, serve requests on it, only try whether it works, or, as a command, whatever it does.
+enum class GpuUse { none, serve, probe, command };
 
 // One contained process.
 struct ChildPlan {
   std::vector<std::string> command; // an argument vector; empty: the worker loop, serving requests on its socket
-  GpuUse gpu = GpuUse::none;        // other than none: the devices of the GPU are let through, and `command` is empty
+  GpuUse gpu = GpuUse::none;        // other than none: the devices of the GPU are let through
   std::vector<std::string> environment;
   std::vector<Mount> mounts;
   std::string working_directory = "/"; // inside

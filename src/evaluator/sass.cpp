@@ -5,6 +5,7 @@
 #include <string>
 
 #include "src/evaluator/kernel_name.h"
+#include "src/evaluator/text.h"
 
 namespace tik::evaluator {
 namespace {
@@ -118,17 +119,14 @@ Json summarize_sass(std::string_view text) {
   constexpr std::string_view mark = "Function : ";
   std::map<std::string, Histogram> kernels;
   Histogram* current = nullptr;
-  for (std::size_t begin = 0; begin < text.size();) {
-    std::size_t const end = std::min(text.find('\n', begin), text.size());
-    std::string_view const line = text.substr(begin, end - begin);
-    begin = end + 1;
+  for_each_line(text, [&](std::string_view line) {
     if (std::size_t const at = line.find(mark); at != std::string_view::npos) {
       std::string const name = kernel_name(std::string(line.substr(at + mark.size())));
       current = kernels.size() < most_kernels || kernels.contains(name) ? &kernels[name] : nullptr;
     } else if (current != nullptr) {
       if (std::string const name = instruction_of(line); !name.empty() && name != "NOP") current->add(name);
     }
-  }
+  });
   Histogram total;
   Json listed = Json::array();
   for (auto const& [name, histogram] : kernels) {

@@ -99,15 +99,19 @@ constexpr std::initializer_list<char const*> forbidden = {"socket",
                                                           "clock_settime",
                                                           "settimeofday"};
 
+void close_namespaces(Filter& filter) {
+  for (std::uint64_t const flag : {CLONE_NEWUSER, CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWNET, CLONE_NEWIPC, CLONE_NEWCGROUP}) {
+    filter.add(SCMP_ACT_ERRNO(EPERM), "clone", {SCMP_A0(SCMP_CMP_MASKED_EQ, flag, flag)});
+  }
+  filter.add(SCMP_ACT_ERRNO(ENOSYS), "clone3", {}); // its flags lie in memory; the C library falls back to clone
+}
+
 // A compiler may do anything else; what is refused fails with EPERM, and namespaces stay closed.
 Step filter_build() {
   Filter filter(SCMP_ACT_ALLOW);
   if (!filter) return step_failed("making the system call filter");
   filter.add(SCMP_ACT_ERRNO(EPERM), forbidden);
-  for (std::uint64_t const flag : {CLONE_NEWUSER, CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWNET, CLONE_NEWIPC, CLONE_NEWCGROUP}) {
-    filter.add(SCMP_ACT_ERRNO(EPERM), "clone", {SCMP_A0(SCMP_CMP_MASKED_EQ, flag, flag)});
-  }
-  filter.add(SCMP_ACT_ERRNO(ENOSYS), "clone3", {}); // its flags lie in memory; the C library falls back to clone
+  close_namespaces(filter);
   return filter.load();
 }
 
@@ -221,6 +225,9 @@ Step filter_worker() {
 
 // The driver opens a local socket for other processes to come to; nobody can come.
 constexpr std::string_view local_sockets[] = {"socket", "socketpair", "bind", "listen", "accept", "accept4"};
+bool is_local_socket(std::string_view name) {
+  return std::find(std::begin(local_sockets), std::end(local_sockets), name) != std::end(local_sockets);
+}
 
 // The driver of a GPU makes threads, opens devices and waits, so less can be refused than on the CPU: no process, no program,
 // no socket, no other process's memory. What is refused fails with EPERM: the driver itself tries some of it and goes on
@@ -229,15 +236,25 @@ Step filter_gpu_worker() {
   Filter filter(SCMP_ACT_ALLOW);
   if (!filter) return step_failed("making the system call filter");
   for (char const* name : forbidden) {
-    bool const local =
-        std::find(std::begin(local_sockets), std::end(local_sockets), std::string_view(name)) != std::end(local_sockets);
-    if (!local) filter.add(SCMP_ACT_ERRNO(EPERM), {name});
+    if (!is_local_socket(name)) filter.add(SCMP_ACT_ERRNO(EPERM), {name});
   }
   filter.add(SCMP_ACT_ERRNO(EPERM), "socket", {SCMP_A0(SCMP_CMP_NE, AF_UNIX)});
   filter.add(SCMP_ACT_ERRNO(EPERM),
              {"fork", "vfork", "execve", "execveat", "kill", "pidfd_send_signal", "setpriority", "sched_setscheduler"});
   filter.add(SCMP_ACT_ERRNO(EPERM), "clone", {SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0)});
   filter.add(SCMP_ACT_ERRNO(ENOSYS), "clone3", {}); // its flags lie in memory; the C library falls back to clone
+  return filter.load();
+}
+
+// A profiler starts what it profiles, and they speak to each other through local sockets.
+Step filter_profiler() {
+  Filter filter(SCMP_ACT_ALLOW);
+  if (!filter) return step_failed("making the system call filter");
+  for (char const* name : forbidden) {
+    if (!is_local_socket(name) && std::string_view(name) != "connect") filter.add(SCMP_ACT_ERRNO(EPERM), {name});
+  }
+  filter.add(SCMP_ACT_ERRNO(EPERM), "socket", {SCMP_A0(SCMP_CMP_NE, AF_UNIX)});
+  close_namespaces(filter);
   return filter.load();
 }
 
@@ -253,6 +270,8 @@ Step filter_system_calls(CallFilter filter) {
       return filter_worker();
     case CallFilter::gpu_worker:
       return filter_gpu_worker();
+    case CallFilter::profiler:
+      return filter_profiler();
   }
   return {};
 }

@@ -3,6 +3,7 @@
 #include "src/evaluator/evaluator.h"
 #include "src/evaluator/launcher.h"
 #include "src/evaluator/loaded_library.h"
+#include "src/evaluator/tape.h"
 #include "src/evaluator/worker_memory.h"
 
 namespace tik::evaluator {
@@ -62,6 +63,9 @@ int serve_requests() {
   return 0;
 }
 
-int worker_main(int, char**) { launch(); }
+int worker_main(int argc, char** argv) {
+  if (argc == 4 && std::string_view(argv[2]) == tape_role) return serve_tape(argv[3]);
+  launch();
+}
 
 } // namespace tik::evaluator

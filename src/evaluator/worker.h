@@ -7,6 +7,9 @@ namespace tik::evaluator {
 int serve_requests();
 int serve_device_requests();
 
+// Serves the requests of a tape (tape.h) on a GPU, for a profiler to watch. Returns the exit code of the process.
+int serve_tape(char const* folder);
+
 // Makes a context on the GPU, uses it, and says on stdout what is wrong when it cannot. Returns the exit code of the process.
 int try_device();
 

@@ -65,6 +65,7 @@ Result<evaluator::Report> Search::Impl::evaluate_here(ir::Implementation const& 
     request.incumbent = incumbent_folder();
     request.incumbent_latency_us = incumbent->latency_us;
   }
+  request.profile = profile;
   if (observer) request.progress = [observer](std::string_view stage, double fraction) { observer->stage(stage, fraction); };
   TIK_TRY(evaluator::Report report, evaluator::evaluate(request));
   TIK_CHECK(is_about(report, implementation, identity.seal));
@@ -94,6 +95,8 @@ Result<ir::Audit> Search::Impl::record(ir::Implementation const& implementation,
   if (observer) observer->audited(audit, state, state.implementations.at(implementation.id).promoted);
   return audit;
 }
+
+void Search::profile(std::vector<std::string> workloads) { impl_->profile = std::move(workloads); }
 
 Result<ir::Audit> Search::audit(ir::ImplementationId id, Observer* observer, std::atomic<bool> const* cancel) {
   Impl& search = *impl_;

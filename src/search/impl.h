@@ -30,6 +30,7 @@ struct Search::Impl {
   std::optional<IncumbentCopy> incumbent = {};        // whose source lies in work/incumbent
   std::optional<evaluator::Protections> protections = {}; // of this machine, probed by the first audit
   std::optional<evaluator::HostCommand> host = {};        // where audits run, when not in this process
+  std::vector<std::string> profile = {};                  // workloads that audits in this process look at with a profiler
 
   // An input error when this search is open for reading only.
   Result<void> writable() const;

@@ -99,6 +99,8 @@ class Search {
   Result<evaluator::Stage> try_build(std::filesystem::path const& folder, std::atomic<bool> const* cancel);
   // Audits run on this host from now on, instead of in this process.
   void audit_on(evaluator::HostCommand command);
+  // Audits in this process look at these workloads with a profiler from now on; only on a GPU.
+  void profile(std::vector<std::string> workloads);
   // These implementations, or all that wait for their audits when none is named, with the incumbent and the sealed
   // specification, for another host. Refuses one that has its audit.
   Result<evaluator::Bundle> bundle(std::vector<ir::ImplementationId> const& ids) const;

@@ -3,6 +3,7 @@
 #include <rapidcheck.h>
 
 #include "src/base/files.h"
+#include "src/evaluator/device_profile.h"
 #include "src/evaluator/kernel_name.h"
 #include "src/evaluator/ptxas.h"
 #include "src/evaluator/sass.h"
@@ -78,8 +79,35 @@ TEST(Sass, TensorCoreAndCopyInstructionsAreCountedByKernelAndForm) {
             group->at("instructions").get<long>() + warp->at("instructions").get<long>());
 }
 
+TEST(Profile, CountersAreReadByKernel) {
+  Result<Json> const kernels = read_profile(sample("ncu.txt"));
+  ASSERT_TRUE(kernels.has_value()) << kernels.error().message;
+  ASSERT_EQ(kernels->size(), 2U);
+  Json const& part = kernels->at(0);
+  EXPECT_EQ(part.at("kernel"), "void attend<(int)128>(tik_attention_args)");
+  EXPECT_EQ(part.at("grid"), "(8, 4, 1)");
+  EXPECT_DOUBLE_EQ(part.at("metrics").at("duration_us").get<double>(), 1234.568);
+  EXPECT_DOUBLE_EQ(part.at("metrics").at("dram_read_bytes").get<double>(), 16777216);
+  EXPECT_TRUE(part.at("metrics").at("tensor_pipe_percent").is_null()); // "n/a"
+  EXPECT_TRUE(part.at("metrics").at("stall_barrier").is_null());       // not in the table
+}
+
+TEST(Profile, ARefusalOfTheDriverSaysWhatToDo) {
+  Result<Json> const refused = read_profile(
+      "==PROF== Connected to process 12 (/program/tik)\n==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to "
+      "access "
+      "NVIDIA GPU Performance Counters on the target device 0.\n");
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_NE(refused.error().message.find("NVreg_RestrictProfilingToAdminUsers=0"), std::string::npos);
+  Result<Json> const other = read_profile("==ERROR== The application returned an error code (1).\n\n");
+  ASSERT_FALSE(other.has_value());
+  EXPECT_EQ(other.error().message, "ncu: The application returned an error code (1).");
+}
+
 TEST(DeviceEvidence, AnyTextIsRead) {
   EXPECT_TRUE(rc::check([](std::string const& text) {
+    Result<Json> const profile = read_profile("\"ID\",\"" + text + "\"\n" + text + "\n" + text);
+    RC_ASSERT(profile.has_value() || !profile.error().message.empty());
     RC_ASSERT(summarize_sass(text).contains("kernels"));
     RC_ASSERT(summarize_ptxas(text).contains("kernels"));
     RC_ASSERT(summarize_ptxas("Compiling entry function '" + text + "'\n" + text).contains("kernels"));
