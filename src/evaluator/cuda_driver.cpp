@@ -48,6 +48,7 @@ Result<Driver> load_driver() {
   symbols.find(driver.CtxSetCurrent, "cuCtxSetCurrent");
   symbols.find(driver.CtxSynchronize, "cuCtxSynchronize");
   symbols.find(driver.CtxResetPersistingL2Cache, "cuCtxResetPersistingL2Cache");
+  symbols.find(driver.CtxSetLimit, "cuCtxSetLimit");
   symbols.find(driver.MemAlloc, "cuMemAlloc_v2");
   symbols.find(driver.MemcpyHtoD, "cuMemcpyHtoD_v2");
   symbols.find(driver.MemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2");

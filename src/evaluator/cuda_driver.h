@@ -55,6 +55,7 @@ enum FunctionAttribute : int { static_shared_bytes = 1, local_bytes = 3, registe
 inline constexpr int kernel_node = 0;    // CU_GRAPH_NODE_TYPE_KERNEL
 inline constexpr int capture_global = 0; // CU_STREAM_CAPTURE_MODE_GLOBAL
 inline constexpr unsigned default_flags = 0;
+inline constexpr int persisting_l2_bytes = 6; // CU_LIMIT_PERSISTING_L2_CACHE_SIZE
 
 // The functions, by the names of the driver without their prefix.
 struct Driver {
@@ -67,6 +68,7 @@ struct Driver {
   Status (*CtxSetCurrent)(Context);
   Status (*CtxSynchronize)();
   Status (*CtxResetPersistingL2Cache)();
+  Status (*CtxSetLimit)(int, std::size_t);
   Status (*MemAlloc)(Pointer*, std::size_t);
   Status (*MemcpyHtoD)(Pointer, void const*, std::size_t);
   Status (*MemcpyHtoDAsync)(Pointer, void const*, std::size_t, Stream);
