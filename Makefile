@@ -43,12 +43,12 @@ test-tsan:
 cheat-test: setup
 	@cmake --preset $(PRESET) --log-level=WARNING
 	@cmake --build $(BUILD) -j $(JOBS) --target cheat
-	@$(BUILD)/bin/cheat
+	@$(BUILD)/bin/cheat --commit "$$(git describe --always --dirty)" $(if $(RESULT),--result $(RESULT))
 
 cheat-test-gpu: setup
 	@cmake --preset $(PRESET) --log-level=WARNING
 	@cmake --build $(BUILD) -j $(JOBS) --target cheat
-	@$(BUILD)/bin/cheat --gpu
+	@$(BUILD)/bin/cheat --gpu --commit "$$(git describe --always --dirty)" $(if $(RESULT),--result $(RESULT))
 
 KILLS ?= 200
 kill-test: setup

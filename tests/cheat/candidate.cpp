@@ -112,6 +112,7 @@ Result<Candidate> load_candidate(fs::path const& folder, std::string const& name
     toml::table const table = toml::parse(text, name);
     candidate.what = text_of(table, "what");
     candidate.words = text_of(table, "words");
+    candidate.evidence = text_of(table, "evidence");
     candidate.run_seconds = table["run_seconds"].value_or(candidate.run_seconds);
     candidate.build_seconds = table["build_seconds"].value_or(candidate.build_seconds);
     candidate.rounds = table["rounds"].value_or(candidate.rounds);

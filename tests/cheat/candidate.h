@@ -29,6 +29,7 @@ struct Candidate {
   bool harmless = false;                       // it may be verified, but must gain nothing over the root
   std::vector<std::string> stages;             // the stage where it must end, one of these
   std::string words;                           // in the message of that stage
+  std::string evidence;                        // words that the dispatch evidence must have among its differences
   std::vector<std::string> needs;              // layers of protection that contain it; where one is off it is not tried
   double run_seconds = 20, build_seconds = 60; // limits
   bool hangs = false;                          // the stage must end within the limit and two seconds

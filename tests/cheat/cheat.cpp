@@ -1,7 +1,11 @@
 // Every hostile candidate of tests/cheat/candidates/ before the evaluator: a table of outcomes, and how many were contained.
-//   cheat [--gpu] [--sources FOLDER] [NAME]...   all of the CPU or of the GPU, or those named
-//   cheat [--gpu] [--sources FOLDER] trial NAME RESULT   one candidate in this process; the verdict is written to the file
-//   RESULT
+//   cheat [OPTION]... [NAME]...             all of the CPU or of the GPU, or those named
+//   cheat [OPTION]... trial NAME RESULT     one candidate in this process; the verdict is written to the file RESULT
+//     --gpu             those that attack on a GPU
+//     --sources FOLDER  where this project's sources are
+//     --builds FOLDER   keeps built libraries there, and takes those that are there
+//     --only-build      builds them, side by side, and tries none
+//     --result FILE     what became of them, as JSON; --commit ID is what it says of the sources
 #include <fmt/format.h>
 #include <signal.h>
 #include <spawn.h>
@@ -17,6 +21,8 @@
 
 #include "src/base/files.h"
 #include "src/evaluator/evaluator.h"
+#include "src/evaluator/machine.h"
+#include "src/evaluator/nvml.h"
 #include "src/evaluator/sandbox.h"
 #include "src/evaluator/scratch.h"
 #include "tests/cheat/trial.h"
@@ -28,21 +34,57 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t trials_at_once = 2;
+constexpr std::size_t trials_at_once = 2, builds_at_once = 8;
 constexpr double trial_seconds = 120; // more than the sum of all limits of a candidate that fails
 
 // The options before the names.
 struct Options {
-  bool gpu = false;
-  fs::path sources = TIK_SOURCE_DIR;
+  bool gpu = false, only_build = false;
+  fs::path sources = TIK_SOURCE_DIR, builds, result;
+  std::string commit;
   Ground ground() const { return gpu ? gpu_ground(sources) : cpu_ground(sources); }
+  // On a GPU one at a time: they would be timed beside each other.
+  std::size_t at_once() const { return only_build ? builds_at_once : gpu ? 1 : trials_at_once; }
+  // For a process that tries one candidate.
+  std::vector<std::string> words() const {
+    std::vector<std::string> words = {"--sources", sources.string()};
+    if (gpu) words.emplace_back("--gpu");
+    if (only_build) words.emplace_back("--only-build");
+    if (!builds.empty()) words.insert(words.end(), {"--builds", builds.string()});
+    return words;
+  }
 };
+
+// Takes the options off the front of the arguments.
+Options take_options(std::vector<std::string>& arguments) {
+  Options options;
+  std::map<std::string, fs::path Options::*> const folders = {
+      {"--sources", &Options::sources}, {"--builds", &Options::builds}, {"--result", &Options::result}};
+  std::size_t at = 0;
+  for (; at < arguments.size() && arguments[at].starts_with("--"); ++at) {
+    std::string const& name = arguments[at];
+    if (name == "--gpu") {
+      options.gpu = true;
+    } else if (name == "--only-build") {
+      options.only_build = true;
+    } else if (name == "--commit" && at + 1 < arguments.size()) {
+      options.commit = arguments[++at];
+    } else if (auto const folder = folders.find(name); folder != folders.end() && at + 1 < arguments.size()) {
+      options.*folder->second = fs::absolute(arguments[++at]);
+    } else {
+      break;
+    }
+  }
+  arguments.erase(arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(at));
+  return options;
+}
 
 int run_trial(Options const& options, std::string const& name, fs::path const& result) {
   auto const verdict = [&]() -> Result<Verdict> {
     Ground const ground = options.ground();
     TIK_TRY(Candidate const candidate, load_candidate(ground.candidates, name));
-    return try_candidate(candidate, ground);
+    return options.only_build ? build_candidate(candidate, ground, options.builds)
+                              : try_candidate(candidate, ground, options.builds);
   }();
   if (!verdict) fmt::print(stderr, "{}: {}\n", name, verdict.error().message);
   return verdict && write_file(result, to_json(*verdict).dump()) ? 0 : 1;
@@ -56,8 +98,7 @@ class Trials {
   std::map<std::string, Verdict> run(std::vector<std::string> const& names) {
     std::map<std::string, Verdict> verdicts;
     for (std::size_t next = 0; next < names.size() || !running_.empty();) {
-      // One at a time on a GPU: they would be timed beside each other.
-      while (next < names.size() && running_.size() < (options_.gpu ? 1 : trials_at_once)) start(names[next++]);
+      while (next < names.size() && running_.size() < options_.at_once()) start(names[next++]);
       int status = 0;
       pid_t const ended = waitpid(-1, &status, WNOHANG);
       if (auto const trial = running_.find(ended); trial != running_.end()) {
@@ -87,9 +128,9 @@ class Trials {
   };
 
   void start(std::string const& name) {
-    std::vector<std::string> words = {"cheat", "--sources", options_.sources.string(),
-                                      "trial", name,        (folder_ / name).string()};
-    if (options_.gpu) words.insert(words.begin() + 1, "--gpu");
+    std::vector<std::string> words = options_.words();
+    words.insert(words.begin(), "cheat");
+    words.insert(words.end(), {"trial", name, (folder_ / name).string()});
     std::vector<char*> pointers;
     for (std::string& word : words) pointers.push_back(word.data());
     pointers.push_back(nullptr);
@@ -141,6 +182,43 @@ Result<void> leave_out(Options const& options, fs::path const& scratch, std::vec
   return {};
 }
 
+struct Tally {
+  std::size_t hostile = 0, contained = 0, verified = 0, sound = 0;
+};
+Tally count(std::map<std::string, Verdict> const& verdicts) {
+  Tally tally;
+  for (auto const& [name, verdict] : verdicts) {
+    tally.sound += verdict.findings.empty() ? 1 : 0;
+    if (verdict.honest) continue;
+    tally.hostile += 1;
+    tally.contained += verdict.findings.empty() ? 1 : 0;
+    tally.verified += verdict.verified ? 1 : 0;
+  }
+  return tally;
+}
+
+evaluator::Json result_json(Options const& options, std::map<std::string, Verdict> const& verdicts) {
+  evaluator::Json machine = evaluator::describe_machine({});
+  if (options.gpu) {
+    if (Result<evaluator::GpuMonitor> const gpu = evaluator::GpuMonitor::open()) machine["gpu"] = gpu->identity();
+  }
+  Tally const tally = count(verdicts);
+  evaluator::Json json = {{"schema", 1},
+                          {"commit", options.commit},
+                          {"command", options.gpu ? "make cheat-test-gpu" : "make cheat-test"},
+                          {"started_at", utc_now()},
+                          {"machine", machine},
+                          {"hostile", tally.hostile},
+                          {"contained", tally.contained},
+                          {"verified", tally.verified}};
+  for (auto const& [name, verdict] : verdicts) {
+    json["candidates"][name] = to_json(verdict);
+    if (auto const candidate = load_candidate(options.ground().candidates, name))
+      json["candidates"][name]["what"] = candidate->what;
+  }
+  return json;
+}
+
 int run_all(Options const& options, std::vector<std::string> names) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   if (names.empty()) {
@@ -153,19 +231,16 @@ int run_all(Options const& options, std::vector<std::string> names) {
   if (auto const left_out = leave_out(options, folder->path(), names); !left_out) {
     return fmt::print(stderr, "{}\n", left_out.error().message), 3;
   }
+  if (!options.builds.empty()) fs::create_directories(options.builds);
   std::map<std::string, Verdict> const verdicts = Trials(options, folder->path()).run(names);
-  std::size_t hostile = 0, contained = 0, verified = 0, sound = 0;
-  for (auto const& [name, verdict] : verdicts) {
-    sound += verdict.findings.empty() ? 1 : 0;
-    if (verdict.honest) continue;
-    hostile += 1;
-    contained += verdict.findings.empty() ? 1 : 0;
-    verified += verdict.verified ? 1 : 0;
-  }
+  Tally const tally = count(verdicts);
   std::vector<std::string> const left = evaluator::left_processes();
   for (std::string const& process : left) fmt::print("    LEFT BEHIND: {}\n", process);
-  fmt::print("cheat-test: {} of {} contained, {} verified\n", contained, hostile, verified);
-  return sound == names.size() && left.empty() ? 0 : 1;
+  if (!options.only_build)
+    fmt::print("cheat-test: {} of {} contained, {} verified\n", tally.contained, tally.hostile, tally.verified);
+  if (!options.result.empty() && !write_file(options.result, result_json(options, verdicts).dump(1) + "\n"))
+    return fmt::print(stderr, "{}: cannot be written.\n", options.result.string()), 3;
+  return tally.sound == names.size() && left.empty() ? 0 : 1;
 }
 
 } // namespace
@@ -174,15 +249,7 @@ int run_all(Options const& options, std::vector<std::string> names) {
 int main(int argc, char** argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
   if (!arguments.empty() && arguments[0] == "evaluator-worker") return tik::evaluator::worker_main(argc, argv);
-  tik::cheat::Options options;
-  if (!arguments.empty() && arguments[0] == "--gpu") {
-    options.gpu = true;
-    arguments.erase(arguments.begin());
-  }
-  if (arguments.size() >= 2 && arguments[0] == "--sources") {
-    options.sources = arguments[1];
-    arguments.erase(arguments.begin(), arguments.begin() + 2);
-  }
+  tik::cheat::Options const options = tik::cheat::take_options(arguments);
   if (arguments.size() == 3 && arguments[0] == "trial") return tik::cheat::run_trial(options, arguments[1], arguments[2]);
   return tik::cheat::run_all(options, arguments);
 }

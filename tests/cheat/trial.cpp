@@ -121,6 +121,12 @@ class Examination {
       if (workload.ratio < 0.95) find(fmt::format("{} took {:.3f} of the root's time", workload.id, workload.ratio));
     }
   }
+  void finds_other_kernels() {
+    if (candidate_.evidence.empty()) return;
+    evaluator::Json const dispatch = report_.evidence.empty() ? evaluator::Json() : report_.evidence.front().data;
+    std::string const found = dispatch.value("differences", evaluator::Json::array()).dump();
+    if (found.find(candidate_.evidence) == std::string::npos) find("the dispatch evidence does not show it: " + found);
+  }
   std::string best_ratio() const {
     double best = INFINITY;
     for (evaluator::WorkloadMeasurement const& workload : report_.workloads) best = std::min(best, workload.ratio);
@@ -185,42 +191,47 @@ Result<spec::Specification> specification_of(Candidate const& candidate, Ground 
   return specification;
 }
 
-Result<Report> evaluate(spec::Specification const& specification, fs::path const& source, fs::path const& scratch,
-                        fs::path const& incumbent = {}, std::map<std::string, double> incumbent_latency_us = {}) {
-  return evaluator::evaluate({.specification = specification,
-                              .seal = spec::seal(specification),
-                              .source = source,
-                              .incumbent = incumbent.empty() ? std::nullopt : std::optional(incumbent),
-                              .incumbent_latency_us = std::move(incumbent_latency_us),
-                              .scratch = scratch,
-                              .build_cache = {},
-                              .progress = {},
-                              .cancel = nullptr});
+// Where an evaluation finds and leaves things.
+struct Folders {
+  fs::path source, scratch, builds;
+};
+
+evaluator::Request request_for(spec::Specification const& specification, Folders const& folders) {
+  return {.specification = specification,
+          .seal = spec::seal(specification),
+          .source = folders.source,
+          .incumbent = std::nullopt,
+          .incumbent_latency_us = {},
+          .scratch = folders.scratch,
+          .build_cache = folders.builds,
+          .progress = {},
+          .cancel = nullptr};
 }
 
 // Beside the root: what gains nothing is no faster than it in any workload.
-Result<Report> evaluate_beside_root(spec::Specification const& specification, fs::path const& source, fs::path const& root,
-                                    fs::path const& scratch) {
-  TIK_TRY(Report const alone, evaluate(specification, root, scratch));
-  std::map<std::string, double> latencies;
-  for (evaluator::WorkloadMeasurement const& workload : alone.workloads) latencies[workload.id] = workload.latency_us;
-  return evaluate(specification, source, scratch, root, std::move(latencies));
+Result<Report> evaluate_beside_root(spec::Specification const& specification, Folders const& folders, fs::path const& root) {
+  TIK_TRY(Report const alone, evaluator::evaluate(request_for(specification, {root, folders.scratch, folders.builds})));
+  evaluator::Request request = request_for(specification, folders);
+  request.incumbent = root;
+  for (evaluator::WorkloadMeasurement const& workload : alone.workloads)
+    request.incumbent_latency_us[workload.id] = workload.latency_us;
+  return evaluator::evaluate(request);
 }
 
 } // namespace
 
-Result<Verdict> try_candidate(Candidate const& candidate, Ground const& ground) {
+Result<Verdict> try_candidate(Candidate const& candidate, Ground const& ground, fs::path const& builds) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   TIK_TRY(auto const folder, ScratchFolder::temporary("hostile"));
   TIK_TRY(Canary const canary, make_canary(folder.path()));
   Listener const listener;
-  fs::path const source = folder.path() / "candidate", scratch = folder.path() / "scratch";
-  TIK_CHECK(write_candidate(candidate, ground, {canary.folder, listener.port()}, source));
-  fs::create_directory(scratch);
+  Folders const folders{folder.path() / "candidate", folder.path() / "scratch", builds};
+  TIK_CHECK(write_candidate(candidate, ground, {canary.folder, listener.port()}, folders.source));
+  fs::create_directory(folders.scratch);
   TIK_TRY(spec::Specification const specification, specification_of(candidate, ground));
   auto const begin = std::chrono::steady_clock::now();
-  TIK_TRY(Report const report, candidate.harmless ? evaluate_beside_root(specification, source, ground.root, scratch)
-                                                  : evaluate(specification, source, scratch));
+  TIK_TRY(Report const report, candidate.harmless ? evaluate_beside_root(specification, folders, ground.root)
+                                                  : evaluator::evaluate(request_for(specification, folders)));
   Verdict verdict;
   verdict.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   verdict.honest = candidate.honest;
@@ -231,8 +242,9 @@ Result<Verdict> try_candidate(Candidate const& candidate, Ground const& ground) 
   } else {
     candidate.honest ? examination.success(specification) : examination.outcome();
   }
+  examination.finds_other_kernels();
   examination.report_reads_back();
-  examination.surroundings(canary, listener, scratch);
+  examination.surroundings(canary, listener, folders.scratch);
   verdict.findings = examination.findings();
   if (verdict.verified && !candidate.honest && !candidate.harmless) verdict.findings.emplace_back("it was VERIFIED");
   Stage const* const failed = examination.failed_stage();
@@ -240,6 +252,20 @@ Result<Verdict> try_candidate(Candidate const& candidate, Ground const& ground) 
                     : candidate.harmless ? examination.best_ratio()
                                          : "passed";
   if (candidate.harmless) verdict.verified = false; // not a hostile candidate that came through
+  return verdict;
+}
+
+Result<Verdict> build_candidate(Candidate const& candidate, Ground const& ground, fs::path const& builds) {
+  TIK_TRY(auto const folder, ScratchFolder::temporary("hostile"));
+  Folders const folders{folder.path() / "candidate", folder.path(), builds};
+  TIK_CHECK(write_candidate(candidate, ground, {}, folders.source));
+  TIK_TRY(spec::Specification const specification, specification_of(candidate, ground));
+  TIK_TRY(Stage const built, evaluator::try_build(request_for(specification, folders)));
+  Verdict verdict;
+  verdict.outcome = built.message;
+  verdict.honest = candidate.honest;
+  verdict.seconds = built.seconds;
+  if (built.outcome != Outcome::passed) verdict.findings.push_back("it is not built");
   return verdict;
 }
 

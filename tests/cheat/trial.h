@@ -19,8 +19,11 @@ struct Verdict {
 };
 
 // Evaluates one candidate in this process, which must not run anything else: whatever it leaves becomes a child of this
-// process and is found.
-Result<Verdict> try_candidate(Candidate const& candidate, Ground const& ground);
+// process and is found. `builds` is a folder of built libraries, or empty.
+Result<Verdict> try_candidate(Candidate const& candidate, Ground const& ground, std::filesystem::path const& builds);
+
+// Only builds it, so that try_candidate() finds its library in `builds`. The findings say what failed.
+Result<Verdict> build_candidate(Candidate const& candidate, Ground const& ground, std::filesystem::path const& builds);
 
 evaluator::Json to_json(Verdict const& verdict);
 Verdict verdict_from_json(evaluator::Json const& json);
