@@ -207,6 +207,15 @@ TEST_F(BadInput, EvaluationOfWhatIsNotThere) {
                    {"none"});
 }
 
+TEST_F(BadInput, ProfilesThatNobodyCanMake) {
+  std::string const sources = TIK_SOURCE_DIR, root = sources + "/operators/attention/cpu";
+  spill(folder_ / "spec.toml", sample_specification());
+  expect_bad_input(tik({"evaluate", folder_ / "spec.toml", root, "--profile", "full-256"}), {"profile", "GPU", "\"cpu\""});
+  expect_bad_input(tik({"evaluate", "--bundle", folder_ / "b", "--out", folder_ / "o", "--profile", "full-256"}),
+                   {"--profile", "bundle"});
+  expect_refused({"audit", "--profile", "full-256", "--runner", "false"}, {"--profile", "--runner"});
+}
+
 TEST_F(BadInput, ImportOfWhatIsNoExport) {
   expect_bad_input(tik({"import", folder_ / "none", folder_ / "fresh"}), {"none"});
   spill(folder_ / "export/records.jsonl", "{}\n");
