@@ -93,15 +93,13 @@ __device__ __forceinline__ void read_columns(float (&columns)[4], float2 const* 
 
 // Counts this block's arrival; true in all of `threads` threads, the first of which has `thread` 0, of the block that arrives
 // last, which may read what the others wrote. Leaves the counter at zero. `barrier` is for those threads alone.
-__device__ __forceinline__ bool arrive_last(uint32_t* arrivals, int expected, uint32_t& shared_result, int thread, int threads,
-                                            NamedBarrier barrier) {
+__device__ __forceinline__ bool arrive_last(uint32_t* arrivals, int expected, int thread, int threads, NamedBarrier barrier) {
+  bool last = false;
   if (thread == 0) {
-    bool const last = count_arrival(arrivals) == static_cast<uint32_t>(expected - 1);
+    last = count_arrival(arrivals) == static_cast<uint32_t>(expected - 1);
     if (last) *arrivals = 0;
-    shared_result = last;
   }
-  named_barrier(barrier, threads);
-  return shared_result;
+  return named_barrier_any(barrier, threads, last);
 }
 
 // What has been folded of a row: some columns of it.

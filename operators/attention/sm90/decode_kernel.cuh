@@ -180,8 +180,8 @@ class Consumer {
         *partials.state(item.part, item.rank, lane) = {shared_.part_max[lane], shared_.part_sum[lane]};
       }
       named_barrier(consumers_barrier, consumer_threads);
-      if (arrive_last(params_.arrivals + index * ranks + item.rank, item.parts, shared_.last_arrival[0], threadIdx.x,
-                      consumer_threads, consumers_barrier)) {
+      if (arrive_last(params_.arrivals + index * ranks + item.rank, item.parts, threadIdx.x, consumer_threads,
+                      consumers_barrier)) {
         fold_parts(params_, item, partials, threadIdx.x, consumer_threads);
       }
     }
@@ -219,11 +219,9 @@ class Finisher {
     }
     if (item.parts > 1) {
       named_barrier(partials_barrier, 32 * Shape::value_warps + finisher_threads);
-      if (arrive_last(params_.arrivals + index * ranks, item.parts, shared_.last_arrival[folds_], thread, finisher_threads,
-                      finishers_barrier)) {
+      if (arrive_last(params_.arrivals + index * ranks, item.parts, thread, finisher_threads, finishers_barrier)) {
         fold_parts(params_, item, partials, thread, finisher_threads);
       }
-      folds_ ^= 1;
     }
   }
 
@@ -231,7 +229,6 @@ class Finisher {
   DecodeParams const& params_;
   DecodeShared<Shape>& shared_;
   uint32_t item_phase_ = 0;
-  uint32_t folds_ = 0; // modulo 2
 };
 
 // A block alone: it walks over all items; while its consumers finish one, its producers load the next.

@@ -84,7 +84,6 @@ struct DecodeShared {
   float part_inverse[Shape::block_rows]; // 1 / part_sum
   int64_t group_offset[groups_per_part]; // where the first key of a group lies, bytes; for pages of whole groups
   int32_t pages[page_entries];           // the pages of the part; for other pages
-  uint32_t last_arrival[2];              // of items in turn, so that one is read while the next is found out
   // Clusters of all parts: what the earlier parts left, in the block of the last.
   alignas(16) float2 partial_output[Shape::parts == 1 ? 1 : Shape::parts - 1][Shape::block_rows][Shape::columns / 2];
   float2 partial_state[Shape::parts == 1 ? 1 : Shape::parts - 1][Shape::block_rows]; // running maximum and sum
