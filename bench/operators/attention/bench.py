@@ -6,8 +6,8 @@
 For every cell: the median of replays of CUDA graphs that hold 10 to 64 launches, ours and the peers' in turns, keys and values
 rotating among several buffers and the L2 cache overwritten before each replay. The limit of decode is a kernel that only reads
 the same keys and values; that of a full sequence is its operations at the rate that the tensor cores reach in this run, that of an
-extend the longer of the two. Peers (cuDNN, FlashAttention-2; FlashInfer where its wheel is installed) need PyTorch and are left out,
-and said to be, where something is missing.
+extend the longer of the two. Peers (cuDNN, FlashAttention-2; FlashAttention-3 and FlashInfer where their wheels are installed) need
+PyTorch and are left out, and said to be, where something is missing.
 """
 
 import argparse
@@ -180,11 +180,11 @@ def line_of(result):
     low, high = result["tik_spread_us"]
     text = (f"{result['entry']:6} {result['q_heads']:2}/{result['kv_heads']}x{result['head_dim']} {result['batch']:5} "
             f"{result['tokens']:6} {ours:9.2f} {low:8.2f}-{high:<8.2f} {limit:9.2f} {ours / limit:6.2f}")
-    for peer in ("cudnn", "flash_attention_2", "flashinfer"):
-        figure = result["peers"].get(peer)
-        text += f" {figure:9.2f} {figure / ours:5.2f}" if figure else f" {'-':>9} {'-':>5}"
-    published = result["published"].get("flash_attention_3")
-    text += f" {published:9.1f} {published / ours:5.2f}" if published else f" {'-':>9} {'-':>5}"
+    for peer in ("cudnn", "flash_attention_2", "flashinfer", "flash_attention_3"):
+        figure, mark = result["peers"].get(peer), " "
+        if not figure:
+            figure, mark = result["published"].get(peer), "*"
+        text += f"{figure:9.2f}{mark} {figure / ours:5.2f}" if figure else f"{'-':>9}  {'-':>5}"
     for page_size in (16, 64):
         figure = result.get(f"tik_page_{page_size}_us")
         text += f" {figure / ours:6.3f}" if figure else f" {'-':>6}"
@@ -192,7 +192,7 @@ def line_of(result):
 
 
 HEADER = (f"{'entry':6} {'heads':8} {'batch':>5} {'tokens':>6} {'tik us':>9} {'spread':^17} {'limit us':>9} {'x lim':>6} "
-          f"{'cuDNN us':>9} {'ratio':>5} {'FA2 us':>9} {'ratio':>5} {'FI us':>9} {'ratio':>5} {'FA3 us*':>9} {'ratio':>5} "
+          f"{'cuDNN us':>9}  {'ratio':>5}{'FA2 us':>9}  {'ratio':>5}{'FI us':>9}  {'ratio':>5}{'FA3 us':>9}  {'ratio':>5} "
           f"{'pg16':>6} {'pg64':>6}")
 
 
@@ -207,7 +207,7 @@ def geometric_mean(values):
 def goals(results):
     """The figures of the goal, for the paper's head shape; what was not measured is left out."""
     ours = [r for r in results if (r["q_heads"], r["kv_heads"]) == (32, 8)]
-    full = [r["published"]["flash_attention_3"] / r["tik_us"] for r in ours if r["entry"] == "full"]
+    full = [(r["published"] | r["peers"])["flash_attention_3"] / r["tik_us"] for r in ours if r["entry"] == "full"]
     decode = [r for r in ours if r["entry"] == "decode"]
     best = [min([*r["peers"].values(), *(v for k, v in r["published"].items() if k != "areal_tik")]) / r["tik_us"] for r in decode]
     limits = [r["tik_us"] / (1.05 * r["limit_us"] + 2.0) for r in decode]
@@ -263,18 +263,23 @@ def main():
     except ImportError as error:
         peers = None
         print(f"peers are not measured: {error}")
-    modules = [peers] if peers else []
+    modules, versions = [peers] if peers else [], {}
+    try:
+        import flash_attention_3_peer
+        modules.append(flash_attention_3_peer)
+        versions["flash_attention_3"] = f"fa3-fwd {flash_attention_3_peer.VERSION}"
+    except (ImportError, OSError) as error:
+        print(f"FlashAttention-3 is not measured: {error}")
     try:
         import flashinfer_peer
         modules.append(flashinfer_peer)
+        versions["flashinfer"] = flashinfer_peer.flashinfer.__version__
     except ImportError as error:
         print(f"FlashInfer is not measured: {error}")
     bench = Bench(harness, contract.Library(options.library), peers, modules)
     machine = harness.machine() | {"host_python": platform.python_version()}
     if peers:
-        machine |= {"torch": peers.torch.__version__, "cudnn": peers.torch.backends.cudnn.version()}
-        if len(modules) > 1:
-            machine["flashinfer"] = flashinfer_peer.flashinfer.__version__
+        machine |= {"torch": peers.torch.__version__, "cudnn": peers.torch.backends.cudnn.version()} | versions
     matrix = harness_module.summary(harness.matrix_rate())
     print(json.dumps(machine))
     print(f"tensor cores: {matrix['median'] / 1e12:.0f} TFLOP/s on resident operands")

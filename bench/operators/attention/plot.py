@@ -11,13 +11,13 @@ import sys
 from xml.sax.saxutils import escape
 
 ROW, LEFT, WIDTH, TOP, PANEL_GAP = 18, 190, 620, 118, 50
-SERIES = {  # name: (title, colour, filled)
-    "tik": ("TIK", "#c0392b", True),
-    "cudnn": ("cuDNN", "#2471a3", True),
-    "flash_attention_2": ("FlashAttention-2", "#7d8a97", True),
-    "flash_attention_3": ("FlashAttention-3 (published)", "#1e8449", False),
-    "flashinfer": ("FlashInfer", "#9a7d0a", True),
-    "areal_tik": ("AReaL-TIK (published)", "#8e44ad", False),
+SERIES = {  # name: (title, colour)
+    "tik": ("TIK", "#c0392b"),
+    "cudnn": ("cuDNN", "#2471a3"),
+    "flash_attention_2": ("FlashAttention-2", "#7d8a97"),
+    "flash_attention_3": ("FlashAttention-3", "#1e8449"),
+    "flashinfer": ("FlashInfer", "#9a7d0a"),
+    "areal_tik": ("AReaL-TIK", "#8e44ad"),
 }
 
 
@@ -68,19 +68,18 @@ def draw(results, machine):
                 parts.append(f'<line x1="{goal:.1f}" y1="{y + 2}" x2="{goal:.1f}" y2="{y + ROW - 2}" stroke="#c0392b" '
                              f'stroke-dasharray="3 2"/>')
             for series, figure in reversed(figures_of(result).items()):
-                _, colour, filled = SERIES[series]
-                parts.append(mark(at(figure / result["limit_us"]), middle, colour, filled))
+                parts.append(mark(at(figure / result["limit_us"]), middle, SERIES[series][1], series not in result["published"]))
             y += ROW
         y = bottom + PANEL_GAP
     legend = []
     x = LEFT - 170
-    for title, colour, filled in SERIES.values():
-        legend += [mark(x, 52, colour, filled), text(x + 10, 56, title, size=11)]
+    for title, colour in SERIES.values():
+        legend += [mark(x, 52, colour, True), text(x + 10, 56, title, size=11)]
         x += 32 + 6.6 * len(title)
     height, width = y, LEFT + WIDTH + 40
     head = [text(20, 28, f"Unified attention on {machine['gpu']}: time over the limit of the cell", size=16, weight="bold"),
             text(20, 76, "Limit: reading the keys and values (decode), tensor-core rate (full sequence), both measured in the run. "
-                 "Dashes: 1.05 x limit + 2 us.", size=11, colour="#555")]
+                 "Dashes: 1.05 x limit + 2 us. Hollow: published, not measured in the run.", size=11, colour="#555")]
     return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="sans-serif">'
             f'<rect width="100%" height="100%" fill="white"/>{"".join(head + legend + parts)}</svg>\n')
 
