@@ -126,7 +126,9 @@ Result<void> check_value(Field const& field, Json const& value, std::string cons
 
 Result<void> check_fields(std::vector<Field> const& fields, Json const& json, std::string const& place) {
   if (!json.is_object()) return wrong(place, fmt::format("must be an object, not {}", json.type_name()));
-  for (auto const& [key, value] : json.items()) {
+  for (auto const& entry : json.items()) {
+    std::string const& key = entry.key();
+    Json const& value = entry.value();
     auto const known = std::find_if(fields.begin(), fields.end(), [&](Field const& field) { return field.name == key; });
     if (known != fields.end()) continue;
     std::vector<std::string> names;
