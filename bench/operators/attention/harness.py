@@ -2,6 +2,7 @@
 
 import ctypes as c
 import json
+import random
 import statistics
 
 
@@ -66,13 +67,17 @@ class Harness:
         return elapsed.value
 
     def compare(self, contenders, launches, rounds):
-        """Times several graphs of `launches` launches in turns; microseconds a launch, the samples of every round by name."""
+        """Times several graphs of `launches` launches in turns; microseconds a launch, the samples of every round by name.
+
+        Each round has an order of its own: whoever follows a contender that heats the chip finds a lower clock."""
         for replay in contenders.values():
             self.time(replay)
         samples = {name: [] for name in contenders}
+        order, shuffle = list(contenders), random.Random(1).shuffle
         for _ in range(rounds):
-            for name, replay in contenders.items():
-                samples[name].append(self.time(replay) / launches)
+            shuffle(order)
+            for name in order:
+                samples[name].append(self.time(contenders[name]) / launches)
         return samples
 
     def read(self, keys, values, size, loads):
