@@ -25,11 +25,7 @@ struct Overlapped128 {
   static constexpr uint32_t consumer_registers = 224;
 
   static __device__ __forceinline__ void consume(Shared& shared, FullParameters const& parameters) {
-    if (threadIdx.x < group_threads) {
-      OverlappedConsumer<Shared, 0>(shared, parameters).run();
-    } else {
-      OverlappedConsumer<Shared, 1>(shared, parameters).run();
-    }
+    OverlappedConsumer<Shared>(shared, parameters).run();
   }
 };
 

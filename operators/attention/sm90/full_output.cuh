@@ -28,10 +28,11 @@ __device__ __forceinline__ void fold_part(float (&o)[head_dim / 2], RowState con
     }
   }
   if (first_part) {
-    if (last) return;
+    if constexpr (!last) {
 #pragma unroll
-    for (int block = 0; block < head_dim / 8; ++block) {
-      store[block][thread] = make_float4(o[4 * block], o[4 * block + 1], o[4 * block + 2], o[4 * block + 3]);
+      for (int block = 0; block < head_dim / 8; ++block) {
+        store[block][thread] = make_float4(o[4 * block], o[4 * block + 1], o[4 * block + 2], o[4 * block + 3]);
+      }
     }
     return;
   }

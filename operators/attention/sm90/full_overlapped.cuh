@@ -4,9 +4,10 @@
 // A lane holds rows `quad` and `quad + 8` of its warp's 16 and, of each 8 columns, numbers 2 * lane_in_quad + {0, 1}: element
 // 4 * block + 2 * half + i of an accumulator is column 8 * block + 2 * lane_in_quad + i of row quad + 8 * half.
 //
-// The scores of a tile are multiplied together with the product of the weights before it and V. The two groups take turns at
-// issuing these, so that the softmax of one runs under the products of the other. What the output needs before its product, a
-// rescaling or the fold of a finished part, is done while the scores are multiplied.
+// The scores of a tile are multiplied together with the product of the weights before it and V, and the softmax of one group
+// runs under the products of the other. What the output needs before its product, a rescaling or the fold of a finished part,
+// is done while the scores are multiplied. Both groups run the same instructions, so that those of a tile stay in the
+// instruction cache.
 #pragma once
 
 #include "operators/attention/sm90/full_output.cuh"
@@ -18,9 +19,9 @@
 
 namespace tik::attention::sm90 {
 
-enum NamedBarrier : uint32_t { first_group_turn = 1, first_next_item = 3 }; // + group
+enum NamedBarrier : uint32_t { first_next_item = 1 }; // + group
 
-template <typename Shared, int group>
+template <typename Shared>
 class OverlappedConsumer {
  public:
   static constexpr int head_dim = Shared::head_dim;
@@ -28,56 +29,47 @@ class OverlappedConsumer {
   static_assert(Shared::groups == 2 && block_rows == tile_keys, "the last tile of an item is the one that the mask cuts");
 
   __device__ __forceinline__ OverlappedConsumer(Shared& shared, FullParameters const& parameters)
-      : shared_(shared), parameters_(parameters), arrives_(every_lane_arrives || threadIdx.x % 32 == 0) {}
+      : shared_(shared),
+        parameters_(parameters),
+        group_(__shfl_sync(~0u, threadIdx.x / group_threads, 0)),
+        arrives_(every_lane_arrives || threadIdx.x % 32 == 0) {}
 
   // Takes items until none is left. An item is finished while the first scores of the next are multiplied, where that one's
   // queries are there in time.
   __device__ __forceinline__ void run() {
-    if (group == 1) pass_turn(); // the first turn is group 0's
     WorkItem item;
-    if (take_item(item)) {
-      float o[head_dim / 2];
-      uint32_t w[tile_keys / 4];
-      RowState part;
-      Pending pending;
-      if (item.block == 0) {
-        start_item<last_keys, true>(w, part);
+    if (!take_item(item)) return;
+    float o[head_dim / 2];
+    uint32_t w[tile_keys / 4];
+    RowState part;
+    Pending pending;
+    start_item(item, w, part);
+    while (true) {
+      int const tiles = item.block + 1;
+      pending.restart();
+      if (tiles > 1) compute_tiles(o, w, part, pending, tiles);
+      if (group_ == 0) {
+        compute_end<group_rows>(o, w, part, pending, tiles);
       } else {
-        start_item<tile_keys, false>(w, part);
+        compute_end<2 * group_rows>(o, w, part, pending, tiles);
       }
-      while (true) {
-        int const tiles = item.block + 1;
-        pending.restart();
-        if (tiles > 1) compute_tiles(o, w, part, pending, tiles);
-        compute_last_output(o, w, pending);
-        WorkItem next;
-        bool const here = item_here();
-        if (here) take_item(next);
-        if (here && next.sequence >= 0) {
-          if (next.block == 0) {
-            change_item<last_keys, true>(o, w, part, pending, item);
-          } else {
-            change_item<tile_keys, false>(o, w, part, pending, item);
-          }
-        } else {
-          finish_item(o, part, pending, item);
-          if (!here) take_item(next);
-          if (next.sequence < 0) break;
-          if (next.block == 0) {
-            start_item<last_keys, true>(w, part);
-          } else {
-            start_item<tile_keys, false>(w, part);
-          }
-        }
-        item = next;
+      WorkItem next;
+      bool const here = item_here();
+      if (here) take_item(next);
+      if (here && next.sequence >= 0) {
+        change_item(item, next, o, w, part, pending);
+      } else {
+        finish_item(o, part, pending, item);
+        if (!here) take_item(next);
+        if (next.sequence < 0) break;
+        start_item(next, w, part);
       }
+      item = next;
     }
-    if (group == 0) wait_for_turn(); // takes the turn that was left over
   }
 
  private:
-  // Keys of the last tile, the one that the mask cuts, that any row of this group sees.
-  static constexpr int last_keys = (group + 1) * group_rows;
+  // `last_keys` is how many keys of the last tile, the one that the mask cuts, any row of the group sees: 64 or 128.
   static_assert(tiles_per_part > 1, "the first tile of an item does not end a part");
   static constexpr uint32_t tile_bytes = tile_keys * head_dim * sizeof(Bf16);
 
@@ -100,7 +92,7 @@ class OverlappedConsumer {
 
   __device__ __forceinline__ void prepare_output(float (&o)[head_dim / 2], Pending& pending) {
     if (pending.fold) {
-      fold_part<head_dim, false>(o, pending.finished, pending.total, shared_.total[group], pending.first_fold,
+      fold_part<head_dim, false>(o, pending.finished, pending.total, shared_.total[group_], pending.first_fold,
                                  parameters_.scale_log2);
       pending.fold = false;
       pending.first_fold = false;
@@ -111,29 +103,22 @@ class OverlappedConsumer {
 
   // Whether the next item can be taken without waiting; one answer for the whole group.
   __device__ __forceinline__ bool item_here() {
-    return ptx::named_barrier_all(first_next_item + group, group_threads,
-                                  ptx::test(shared_.queries_full[group], query_pipe_.parity));
+    return ptx::named_barrier_all(first_next_item + group_, group_threads,
+                                  ptx::test(shared_.queries_full[group_], query_pipe_.parity));
   }
 
   // Waits for the next item. False when there is none.
   __device__ __forceinline__ bool take_item(WorkItem& item) {
-    ptx::wait(shared_.queries_full[group], query_pipe_.parity);
+    ptx::wait(shared_.queries_full[group_], query_pipe_.parity);
     query_pipe_.advance();
-    item = shared_.items[group];
+    item = shared_.items[group_];
     __syncwarp(); // every lane has read the item before one of them gives the queries back
     return item.sequence >= 0;
   }
 
   // Within the block; the lane's other row is 8 further on.
   __device__ __forceinline__ int first_row() const {
-    return group * group_rows + threadIdx.x % group_threads / 32 * 16 + threadIdx.x % 32 / 4;
-  }
-
-  __device__ __forceinline__ void wait_for_turn() {
-    ptx::named_barrier_sync(first_group_turn + group, Shared::groups * group_threads);
-  }
-  __device__ __forceinline__ void pass_turn() {
-    ptx::named_barrier_arrive(first_group_turn + 1 - group, Shared::groups * group_threads);
+    return group_ * group_rows + threadIdx.x % group_threads / 32 * 16 + threadIdx.x % 32 / 4;
   }
 
   __device__ __forceinline__ void release(uint64_t& barrier) {
@@ -165,7 +150,7 @@ class OverlappedConsumer {
   // s = q x k for the first `keys` keys of the tile, one chain over head_dim from +0.
   template <int keys>
   __device__ __forceinline__ void start_scores(float (&s)[keys / 2]) {
-    uint32_t const q = ptx::matrix_start(shared_.queries + group * group_rows * 64, 0);
+    uint32_t const q = ptx::matrix_start(shared_.queries + group_ * group_rows * 64, 0);
     uint32_t const k = ptx::advance(ptx::matrix_start(shared_.keys[0], 0), key_pipe_.stage * tile_bytes);
 #pragma unroll
     for (int column = 0; column < head_dim; column += 16) {
@@ -190,27 +175,26 @@ class OverlappedConsumer {
 
   template <int keys>
   __device__ __forceinline__ void mask_last(float (&s)[keys / 2]) {
-    mask_scores<keys>(s, group * group_rows, first_row());
+    mask_scores<keys>(s, keys - group_rows, first_row());
   }
 
   // The output of an item is complete.
   __device__ __forceinline__ void finish_item(float (&o)[head_dim / 2], RowState const& part, Pending& pending,
                                               WorkItem const& item) {
     bool const one_part = item.block < tiles_per_part;
-    fold_part<head_dim, true>(o, part, pending.total, shared_.total[group], one_part, parameters_.scale_log2);
+    fold_part<head_dim, true>(o, part, pending.total, shared_.total[group_], one_part, parameters_.scale_log2);
     write_rows<head_dim>(o, pending.total, item, parameters_, item.block * block_rows + first_row());
   }
 
   // The last product of an item.
+  template <int last_keys>
   __device__ __forceinline__ void compute_last_output(float (&o)[head_dim / 2], uint32_t const (&w)[tile_keys / 4],
                                                       Pending& pending) {
     prepare_output(o, pending);
     wait_values();
-    wait_for_turn();
     ptx::pin(o);
     ptx::wgmma_fence();
     start_output<last_keys>(o, w, !pending.fresh);
-    pass_turn();
     ptx::wgmma_wait<0>();
     ptx::pin(o);
     release_values();
@@ -227,8 +211,8 @@ class OverlappedConsumer {
     ptx::pin(s);
     release_keys();
     if constexpr (only) {
-      release(shared_.queries_empty[group]);
-      mask_scores<keys>(s, group * group_rows, first_row());
+      release(shared_.queries_empty[group_]);
+      mask_scores<keys>(s, keys - group_rows, first_row());
     }
   }
 
@@ -243,7 +227,7 @@ class OverlappedConsumer {
 
   // The first tile of an item.
   template <int keys, bool only>
-  __device__ __forceinline__ void start_item(uint32_t (&w)[tile_keys / 4], RowState& part) {
+  __device__ __forceinline__ void compute_first(uint32_t (&w)[tile_keys / 4], RowState& part) {
     float s[keys / 2];
     wait_keys();
     ptx::wgmma_fence();
@@ -251,11 +235,20 @@ class OverlappedConsumer {
     ptx::wgmma_wait<0>();
     weigh_first<keys, only>(s, w, part);
   }
+  __device__ __forceinline__ void start_item(WorkItem const& item, uint32_t (&w)[tile_keys / 4], RowState& part) {
+    if (item.block > 0) {
+      compute_first<tile_keys, false>(w, part);
+    } else if (group_ == 0) {
+      compute_first<group_rows, true>(w, part);
+    } else {
+      compute_first<2 * group_rows, true>(w, part);
+    }
+  }
 
   // The same, while the item before is finished.
   template <int keys, bool only>
-  __device__ __forceinline__ void change_item(float (&o)[head_dim / 2], uint32_t (&w)[tile_keys / 4], RowState& part,
-                                              Pending& pending, WorkItem const& item) {
+  __device__ __forceinline__ void finish_and_compute_first(WorkItem const& item, float (&o)[head_dim / 2],
+                                                           uint32_t (&w)[tile_keys / 4], RowState& part, Pending& pending) {
     float s[keys / 2];
     wait_keys();
     ptx::wgmma_fence();
@@ -264,23 +257,31 @@ class OverlappedConsumer {
     ptx::wgmma_wait<0>();
     weigh_first<keys, only>(s, w, part);
   }
+  __device__ __forceinline__ void change_item(WorkItem const& item, WorkItem const& next, float (&o)[head_dim / 2],
+                                              uint32_t (&w)[tile_keys / 4], RowState& part, Pending& pending) {
+    if (next.block > 0) {
+      finish_and_compute_first<tile_keys, false>(item, o, w, part, pending);
+    } else if (group_ == 0) {
+      finish_and_compute_first<group_rows, true>(item, o, w, part, pending);
+    } else {
+      finish_and_compute_first<2 * group_rows, true>(item, o, w, part, pending);
+    }
+  }
 
   // Scores of the next tile, together with the output of the tile before. Returns when the scores are there.
   template <int next_keys, int keys>
   __device__ __forceinline__ void start_products(float (&s)[next_keys / 2], float (&o)[head_dim / 2],
                                                  uint32_t const (&w)[tile_keys / 4], Pending& pending) {
-    wait_for_turn();
     ptx::wgmma_fence();
     start_scores<next_keys>(s);
     prepare_output(o, pending);
     ptx::pin(o);
     ptx::wgmma_fence();
     start_output<keys>(o, w, !pending.fresh);
-    pass_turn();
     ptx::wgmma_wait<1>();
   }
 
-  // All tiles of an item but the first; the weights of the last are left in w.
+  // All tiles of an item but the first and the last. As everywhere, the weights of the tile that was computed are left in w.
   __device__ __forceinline__ void compute_tiles(float (&o)[head_dim / 2], uint32_t (&w)[tile_keys / 4], RowState& part,
                                                 Pending& pending, int tiles) {
     float const scale = parameters_.scale_log2;
@@ -314,17 +315,22 @@ class OverlappedConsumer {
         part.restart();
       }
     }
+  }
 
+  // The last tile of an item, unless it is the first, too.
+  template <int last_keys>
+  __device__ __forceinline__ void compute_last_tile(float (&o)[head_dim / 2], uint32_t (&w)[tile_keys / 4], RowState& part,
+                                                    Pending& pending, int tiles) {
     int const tile = tiles - 1;
     bool const first_of_part = tile % tiles_per_part == 0;
     float s[last_keys / 2];
-    wait_next(keys_ready && values_ready);
+    wait_next(false);
     start_products<last_keys, tile_keys>(s, o, w, pending);
     ptx::pin(s);
     release_keys();
-    release(shared_.queries_empty[group]);
+    release(shared_.queries_empty[group_]);
     mask_last<last_keys>(s);
-    weigh<last_keys>(s, part, pending.alpha, scale);
+    weigh<last_keys>(s, part, pending.alpha, parameters_.scale_log2);
     ptx::pin(s);
     ptx::wgmma_wait<0>();
     ptx::pin(o);
@@ -334,8 +340,17 @@ class OverlappedConsumer {
     pending.fold = first_of_part;
   }
 
+  // What an item ends with.
+  template <int last_keys>
+  __device__ __forceinline__ void compute_end(float (&o)[head_dim / 2], uint32_t (&w)[tile_keys / 4], RowState& part,
+                                              Pending& pending, int tiles) {
+    if (tiles > 1) compute_last_tile<last_keys>(o, w, part, pending, tiles);
+    compute_last_output<last_keys>(o, w, pending);
+  }
+
   Shared& shared_;
   FullParameters const& parameters_;
+  int const group_;
   bool const arrives_;
   Pipe<Shared::stages> key_pipe_;
   Pipe<Shared::stages> value_pipe_;
