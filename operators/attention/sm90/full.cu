@@ -190,8 +190,9 @@ cudaError_t launch(FullMaps const& maps, FullParameters const& parameters) {
   return cudaLaunchKernelEx(&config, kernel, maps, parameters);
 }
 
-// Up to this many keys the serial variant serves head_dim 128 (H200: 21.2 us against 26.2 of the overlapped one at 1024).
-constexpr int longest_serial = 1536;
+// Up to this many keys the serial variant serves head_dim 128 (H200, serial and overlapped: 30.8 and 31.9 us at 1280, 41.4 and
+// 41.0 at 1536).
+constexpr int longest_serial = 1408;
 
 } // namespace
 
