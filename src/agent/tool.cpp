@@ -128,7 +128,6 @@ Result<void> check_fields(std::vector<Field> const& fields, Json const& json, st
   if (!json.is_object()) return wrong(place, fmt::format("must be an object, not {}", json.type_name()));
   for (auto const& entry : json.items()) {
     std::string const& key = entry.key();
-    Json const& value = entry.value();
     auto const known = std::find_if(fields.begin(), fields.end(), [&](Field const& field) { return field.name == key; });
     if (known != fields.end()) continue;
     std::vector<std::string> names;
