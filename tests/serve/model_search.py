@@ -6,6 +6,7 @@ there, for the test that replays them.
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -14,7 +15,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from model_server import Service
+from model_server import PLANTED, Service
 
 TIK, SOURCE = sys.argv[1], sys.argv[2]
 RECORDINGS = sys.argv[3] if len(sys.argv) > 3 else None
@@ -137,18 +138,24 @@ def endings(folder, root):
         assert word in tik("run", search, *wrong, code=2), wrong
 
 
+def kill_in_call(search, service, requests):
+    """SIGKILL while so many requests have come and the last is not answered."""
+    environment = dict(os.environ, PLANTED_KEY=KEY)
+    process = subprocess.Popen([TIK, "run", search, *model(service, "openai")], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while len(service.requests) < requests:
+        assert process.poll() is None, "it ended before it could be killed"
+        time.sleep(0.02)
+    time.sleep(0.3)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+
+
 def killed(folder, root):
     """SIGKILL in the middle of a call: the next run goes on, and the lost call is accounted once, as an estimate."""
     search = os.path.join(folder, "killed")
     shutil.copytree(root, search)
     with Service(["", "", "slow-forever"]) as service:
-        environment = dict(os.environ, PLANTED_KEY=KEY)
-        process = subprocess.Popen([TIK, "run", search, *model(service, "openai")], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        while len(service.requests) < 3:
-            time.sleep(0.02)
-        time.sleep(0.3)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        kill_in_call(search, service, 3)
         assert status(search)["audits"] == 0
         tik("verify", search)
         tik("run", search, "--steps", "1", *model(service, "openai"))
@@ -163,6 +170,59 @@ def killed(folder, root):
     assert len(lost) == 1 and lost[0]["estimated"] and lost[0]["input_tokens"] > 0, lost
     assert status(search)["audits"] == 2
     print(f"killed: resumed; the lost call counts {lost[0]['input_tokens']} estimated tokens, once")
+
+
+def killed_while_editing(folder, root):
+    """SIGKILL when the draft is half made: nothing of it is recorded, and nothing of it is in what the next run makes."""
+    search = os.path.join(folder, "half-made")
+    shutil.copytree(root, search)
+    with Service(["", "", "", "stray-file", "slow-forever"]) as service:
+        kill_in_call(search, service, 5)
+        assert os.path.exists(os.path.join(search, "work/action/stray.h")), "the draft was being edited"
+        assert len(sources(search)) == 1 and status(search)["audits"] == 0, "nothing of it is recorded"
+        tik("verify", search)
+        tik("run", search, "--steps", "1", *model(service, "openai"))
+    tik("verify", search)
+    files = subprocess.run(["git", "-C", search + "/sources.git", "ls-tree", "-r", "--name-only", "refs/tik/I1"], capture_output=True, text=True, check=True).stdout
+    assert "numerics.h" in files and "stray.h" not in files, files
+    assert len(sources(search)) == 2
+    print("half-made: killed while editing; the next run began its draft anew")
+
+
+def within_frames(text, words):
+    """How often the words stand in the text; each time within a frame whose mark is at its two ends and nowhere else."""
+    count = 0
+    for at in (match.start() for match in re.finditer(re.escape(words), text)):
+        opened = [match for match in re.finditer(r'<data source="[^"]*" mark="([0-9a-f]+)">\n', text) if match.end() <= at]
+        assert opened, text[:2000]
+        mark = opened[-1].group(1)
+        assert text.find('</data mark="%s">' % mark) > at and text.count(mark) == 2, (mark, text[:2000])
+        count += 1
+    return count
+
+
+def planted_instruction(folder, root):
+    """A compiler message that gives orders reaches the model as data, and nothing that it asks for is done."""
+    search = os.path.join(folder, "planted")
+    shutil.copytree(root, search)
+    with Service(["", "", "", "planted"]) as service:
+        tik("run", search, "--steps", "1", *model(service, "openai"))
+        seen = {}
+        for _, _, _, body in service.requests:
+            body = json.loads(body)
+            assert PLANTED not in body["messages"][0]["content"], "the standing instructions hold nothing of it"
+            stage = "manage" if any(tool["function"]["name"] == "decide" for tool in body["tools"]) else "act"
+            assert "run_shell" not in {tool["function"]["name"] for tool in body["tools"]}
+            for message in body["messages"][1:]:
+                if message["role"] != "assistant":  # its own edit
+                    key = stage, message["role"]
+                    seen[key] = seen.get(key, 0) + within_frames(message["content"], PLANTED)
+    assert seen.get(("act", "tool")) and seen.get(("manage", "user")), seen
+    audited = json.loads(tik("show", "U2", "-C", search, "--json"))["record"]["report"]
+    assert PLANTED in json.dumps(audited["stages"][0]), audited["stages"][0]
+    assert status(search)["audits"] == 1 and len(sources(search)) == 2
+    tik("verify", search)
+    print(f"planted: an instruction in a compiler's message reached the model {sum(seen.values())} times, always as data")
 
 
 def without(folder, root):
@@ -188,4 +248,6 @@ with tempfile.TemporaryDirectory(prefix="tik-model-") as folder:
         whole_search(folder, root, api)
     endings(folder, root)
     killed(folder, root)
+    killed_while_editing(folder, root)
+    planted_instruction(folder, root)
     without(folder, root)
