@@ -9,6 +9,7 @@
 #include <cuda.h>
 // After the driver's types.
 #include <cupti_activity.h>
+#define TIK_HAS_CUPTI
 #endif
 
 namespace tik::evaluator {
@@ -72,7 +73,7 @@ TEST(Cupti, SaysWhatItLacksOnAMachineWithoutAGpu) {
 }
 
 TEST(Cupti, ItsRecordsBeginAsItsHeaderSays) {
-#ifdef CUPTI_API_VERSION
+#ifdef TIK_HAS_CUPTI
   using Theirs = CUpti_ActivityKernel10;
   using Ours = cuda::KernelActivity;
   EXPECT_EQ(cuda::concurrent_kernel_activity, static_cast<std::uint32_t>(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
