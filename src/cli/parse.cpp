@@ -45,7 +45,7 @@ void command(CLI::App& parent, Fill& result, char const* name, char const* descr
   if constexpr (requires { value->profile; }) {
     app->add_option("--profile", value->profile, "On a GPU, have Nsight Compute look at this workload; may be repeated")
         ->type_name("WORKLOAD")
-        ->expected(1)
+        ->expected(1, any_number)
         ->allow_extra_args(false);
   }
   if constexpr (requires { value->json; })
@@ -132,22 +132,22 @@ void add_step_commands(CLI::App& app, Fill& result) {
         sub.add_option("--kind", value.kind, "change, merge or reactivate")->type_name("KIND")->capture_default_str();
         sub.add_option("--workload", value.workloads, "Affected workload; may be repeated")
             ->type_name("ID")
-            ->expected(1)
+            ->expected(1, any_number)
             ->allow_extra_args(false);
         sub.add_option("--entry-point", value.entry_points, "Affected entry point: full or decode")
             ->type_name("NAME")
-            ->expected(1)
+            ->expected(1, any_number)
             ->allow_extra_args(false);
         sub.add_option("--evidence", value.evidence, "Supporting audit; may be repeated")
             ->required()
             ->type_name("U")
-            ->expected(1)
+            ->expected(1, any_number)
             ->allow_extra_args(false);
         sub.add_option("--note", value.note, "What in those audits supports it")->type_name("TEXT");
         sub.add_option("--for", value.implementations, "Verified implementation it may apply to")
             ->required()
             ->type_name("I")
-            ->expected(1)
+            ->expected(1, any_number)
             ->allow_extra_args(false);
       });
   command<OpportunityWithdraw>(opportunity, result, "withdraw", "Take a pending opportunity back; it stays in the history",
@@ -166,7 +166,7 @@ void add_step_commands(CLI::App& app, Fill& result) {
         sub.add_option("--parent", value.parents, "Verified implementation to start from; twice: their merge")
             ->required()
             ->type_name("I")
-            ->expected(1)
+            ->expected(1, any_number)
             ->allow_extra_args(false);
         sub.add_option("--folder", value.folder, "Folder to edit in; must be empty or absent")->required()->type_name("DIR");
       });
@@ -213,7 +213,7 @@ void add_step_commands(CLI::App& app, Fill& result) {
         sub.add_option("--reason", value.reason, "Why this status")->type_name("TEXT")->excludes(file);
         sub.add_option("--evidence", value.evidence, "Further audit it rests on; may be repeated")
             ->type_name("U")
-            ->expected(1)
+            ->expected(1, any_number)
             ->allow_extra_args(false)
             ->excludes(file);
         sub.add_option("--agent", value.agent, "Who decided")->type_name("NAME")->capture_default_str();
@@ -225,7 +225,10 @@ void add_other_commands(CLI::App& app, Fill& result) {
       app, result, "mcp", "Serve the search to a coding agent: the Model Context Protocol on standard input and output",
       "  tik mcp search\n  tik mcp search --read-only\n  tik mcp --describe", [](CLI::App& sub, Mcp& value) {
         sub.add_option("--agent", value.agent, "What the records call the agent")->type_name("NAME")->capture_default_str();
-        sub.add_option("--without", value.without, without_help)->type_name("PART")->expected(1)->allow_extra_args(false);
+        sub.add_option("--without", value.without, without_help)
+            ->type_name("PART")
+            ->expected(1, any_number)
+            ->allow_extra_args(false);
         sub.add_flag("--read-only", value.read_only, "Offer only what reads; another process may run the search meanwhile");
         sub.add_flag("--describe", value.describe, "Print the tools with their arguments, and serve nothing");
       });

@@ -21,7 +21,7 @@ CLI::Validator number(bool zero_too) {
 
 void add_model_options(CLI::App& sub, Run& run) {
   ModelOptions& value = run.model;
-  sub.add_option("--without", run.without, without_help)->type_name("PART")->expected(1)->allow_extra_args(false);
+  sub.add_option("--without", run.without, without_help)->type_name("PART")->expected(1, any_number)->allow_extra_args(false);
   char const* const group = "With --agent model";
   sub.add_option("--api", value.api, "Wire format: openai (chat completions) or anthropic (messages)")
       ->type_name("NAME")

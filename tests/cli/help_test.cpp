@@ -81,6 +81,18 @@ TEST(CommandLine, ValueOfTheWrongTypeIsBadInput) {
   expect_bad_input(tik({"completion", "tcsh"}), {"tcsh"});
 }
 
+TEST(Repeated, OptionsTakeAsManyValuesAsTheyAreGiven) {
+  for (std::vector<std::string> const& words : std::vector<std::vector<std::string>>{
+           {"act", "begin", "O1", "--parent", "I1", "--parent", "I2", "--folder", "edit"},
+           {"opportunity",   "add",  "--mechanism",   "m",     "--for",      "I1", "--for",      "I2",
+            "--evidence",    "U1",   "--evidence",    "U2",    "--workload", "w",  "--workload", "v",
+            "--entry-point", "full", "--entry-point", "decode"}}) {
+    std::vector<std::string> command = words;
+    command.insert(command.end(), {"-C", "/there-is-no-search"});
+    EXPECT_THAT(tik(command).err, HasSubstr("no search is there")) << words[1];
+  }
+}
+
 // The shells themselves say whether the scripts are well formed and what they complete.
 TEST(Completion, BashCompletesCommandsAndOptions) {
   TemporaryFolder const folder;
