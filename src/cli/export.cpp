@@ -1,6 +1,8 @@
 // `tik export` and `tik import`.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "src/base/files.h"
 #include "src/base/sha256.h"
 #include "src/cli/commands.h"
@@ -107,16 +109,18 @@ Result<int> execute(Import const& options, Console const&) {
     TIK_CHECK(restore_records(store, transfer));
   }
   TIK_CHECK(write_file(layout.specification(), transfer.identity.specification_text));
-  TIK_TRY(ir::Verification const verification, search::verify(made.folder));
-  if (!verification.findings.empty()) {
-    auto const& [place, sentence] = verification.findings.front();
+  TIK_TRY(ir::Verification verification, search::verify(made.folder));
+  std::vector<ir::Finding>& findings = verification.findings;
+  auto const aged = std::find_if(findings.begin(), findings.end(), [](ir::Finding const& each) { return each.other_checks; });
+  std::string const age = aged == findings.end() ? "" : fmt::format("Note: {}\n", aged->sentence);
+  if (aged != findings.end()) findings.erase(aged);
+  if (!findings.empty())
     return input_error(fmt::format("{}: the search that it holds is not sound ({}): {}: {}", options.from.string(),
-                                   report::count(static_cast<std::int64_t>(verification.findings.size()), "finding"), place,
-                                   sentence));
-  }
+                                   report::count(static_cast<std::int64_t>(findings.size()), "finding"), findings.front().place,
+                                   findings.front().sentence));
   TIK_CHECK(move_into_place(made, options.folder));
-  print(fmt::format("{} with {}, verified\nNext: tik status {}\n", options.folder.string(),
-                    report::count(static_cast<std::int64_t>(transfer.entries.size()), "record"), options.folder.string()));
+  print(fmt::format("{} with {}, verified\n{}Next: tik status {}\n", options.folder.string(),
+                    report::count(static_cast<std::int64_t>(transfer.entries.size()), "record"), age, options.folder.string()));
   return 0;
 }
 

@@ -53,11 +53,13 @@ void verify_identity(Connection const& connection, VerifyContext& context) {
     return context.find(place, fmt::format("the sealed specification cannot be read: {}", specification.error().message));
   context.specification = *specification;
   if (identity->checks_version != spec::checks_version) {
-    context.find(
-        place, fmt::format(
-                   "the search was sealed under version {} of the checks, this is version {}: their audits are not comparable; "
-                   "it can be read, and a new search begun from what `tik best --export` writes.",
-                   identity->checks_version, spec::checks_version));
+    context.result.findings.push_back(
+        {place,
+         fmt::format(
+             "the search was sealed under version {} of the checks, this is version {}: their audits are not comparable; "
+             "it can be read, and a new search begun from what `tik best --export` writes.",
+             identity->checks_version, spec::checks_version),
+         true});
   } else if (identity->seal != spec::seal(*specification, identity->baseline_us)) {
     context.find(place, "the seal is not the hash of the specification and the baseline latencies: one of them was changed.");
   }

@@ -12,6 +12,8 @@ namespace tik::ir {
 struct Finding {
   std::string place;    // "I7", "search.db", "sources.git"
   std::string sentence; // what is off there
+  // Nothing is damaged: the search was sealed under another version of the checks, and can be read but not gone on with.
+  bool other_checks = false;
 };
 
 struct Verification {
