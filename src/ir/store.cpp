@@ -6,6 +6,7 @@
 #include "src/base/files.h"
 #include "src/base/json.h"
 #include "src/ir/store_connection.h"
+#include "src/ir/store_journal.h"
 #include "src/ir/store_schema.h"
 
 namespace tik::ir {
@@ -39,6 +40,31 @@ Result<void> check_store(Connection const& connection) {
   if (differences.empty()) return {};
   return damage_error(fmt::format("{}: the rules of the database were changed from outside ({}): restore a copy made before.",
                                   file, fmt::join(differences, ", ")));
+}
+
+// Nothing is added to a history that is damaged anywhere: SQLite looks at the structure of every page, the hashes of the
+// journal at every byte of the bodies. (The columns beside them are read by whoever computes the state.)
+Result<void> check_whole(Connection const& connection) {
+  auto const damaged = [&](std::string const& what) {
+    return damage_error(
+        fmt::format("{}: the database is damaged ({}), and nothing was written: run `tik verify` to see what is "
+                    "still readable, and restore a copy.",
+                    connection.file().string(), what));
+  };
+  auto pages = connection.statement("PRAGMA quick_check(1)");
+  std::string const answer = pages.executeStep() ? pages.getColumn(0).getString() : "no answer";
+  if (answer != "ok") return damaged(answer.substr(answer.find('\n') + 1)); // below a headline
+  auto journal = connection.statement("SELECT type, number, sha256, body FROM record ORDER BY sequence");
+  std::string previous;
+  while (journal.executeStep()) {
+    auto const type = journal.getColumn(0).getString();
+    auto const number = journal.getColumn(1).getInt64();
+    auto const sha256 = journal.getColumn(2).getString();
+    if (sha256 != entry_sha256(previous, type, number, journal.getColumn(3).getString()))
+      return damaged(name_of(type, number) + ", or the record before it, is not what was written");
+    previous = sha256;
+  }
+  return {};
 }
 
 } // namespace
@@ -91,6 +117,7 @@ Result<Store> Store::open(std::filesystem::path const& file, Mode mode) {
   return guarded(file, [&]() -> Result<Store> {
     auto database = std::make_unique<Database>(Database{Connection::open(file, mode)});
     TIK_CHECK(check_store(database->connection));
+    if (mode == Mode::read_write) TIK_CHECK(check_whole(database->connection));
     return Store(std::move(database));
   });
 }

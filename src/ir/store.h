@@ -80,7 +80,7 @@ class Store {
  public:
   // `file` must not exist; the identity is written in the same transaction as the schema.
   static Result<Store> create(std::filesystem::path const& file, SearchIdentity const& identity);
-  enum class Mode { read_only, read_write };
+  enum class Mode { read_only, read_write }; // read_write looks at every page and every hash first, and refuses damage
   static Result<Store> open(std::filesystem::path const& file, Mode mode);
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;

@@ -24,6 +24,15 @@ inline constexpr RecordType audit_type{"audit", 'U', "audit", 1};
 inline constexpr RecordType decision_type{"lineage_decision", 'L', "lineage decision", 1};
 inline constexpr RecordType usage_type{"model_usage", 'M', "model usage", 1};
 
+// What people call a record of the journal: "U7".
+inline std::string name_of(std::string const& type, std::int64_t number) {
+  for (auto const& known :
+       {opportunity_type, withdrawal_type, implementation_type, action_type, audit_type, decision_type, usage_type}) {
+    if (type == known.table) return fmt::format("{}{}", known.letter, number);
+  }
+  return fmt::format("?{}", number);
+}
+
 // Bodies beyond this are refused: a report of this size is a log that escaped its limit.
 inline constexpr std::size_t largest_body_bytes = 64 << 20;
 

@@ -126,14 +126,6 @@ class BodyReader {
   Columns columns_;
 };
 
-char letter_of(std::string const& type) {
-  for (auto const& known :
-       {opportunity_type, withdrawal_type, implementation_type, action_type, audit_type, decision_type, usage_type}) {
-    if (type == known.table) return known.letter;
-  }
-  return '?';
-}
-
 } // namespace
 
 void verify_journal(Connection const& connection, VerifyContext& context) {
@@ -149,7 +141,7 @@ void verify_journal(Connection const& connection, VerifyContext& context) {
     std::int64_t const number = journal.getColumn(2).getInt64();
     auto const sha256 = journal.getColumn(3).getString();
     auto const body = journal.getColumn(4).getString();
-    auto const place = fmt::format("{}{}", letter_of(type), number);
+    auto const place = name_of(type, number);
     if (sequence != expected)
       context.find(file, fmt::format("the journal jumps from entry {} to {}: records were lost.", expected - 1, sequence));
     if (sha256 != entry_sha256(previous, type, number, body))

@@ -94,6 +94,34 @@ TEST_F(BadInput, SearchSealedUnderOlderChecks) {
   Outcome const verified = tik({"verify", search_});
   EXPECT_EQ(verified.exit_code, 1);
   EXPECT_THAT(verified.out, testing::HasSubstr("tik best --export"));
+
+  // What can be read and exported can be imported, and is read there as here.
+  std::string const exported = folder_ / "exported", copy = folder_ / "copy";
+  ASSERT_EQ(tik({"export", search_, "--out", exported}).exit_code, 0);
+  Outcome const imported = tik({"import", exported, copy});
+  EXPECT_EQ(imported.exit_code, 0) << imported.err;
+  EXPECT_THAT(imported.out, testing::HasSubstr("version 1 of the checks"));
+  for (std::vector<std::string> const& command :
+       {std::vector<std::string>{"status", "--json"}, {"log", "--json"}, {"show", "U4"}})
+    EXPECT_EQ(tik(command, {{"TIK_DIR", copy}}).out, tik(command, {{"TIK_DIR", search_}}).out) << command[0];
+  expect_bad_input(tik({"run", copy}), {"version 1", "can still be read"});
+}
+
+// The page of an old record, which the next steps would not have read.
+TEST_F(BadInput, DamageIsFoundBeforeAnythingIsWritten) {
+  std::string const file = search_ + "/search.db", whole = slurp(file);
+  std::size_t const at = whole.find("Hint the cache about K and V");
+  ASSERT_NE(at, std::string::npos);
+  spill(file, std::string(whole).replace(at, 4, "Sink"));
+  std::string const damaged = slurp(file);
+  for (std::vector<std::string> const& command :
+       {std::vector<std::string>{"run", search_, "--steps", "1"}, {"audit", "-C", search_}, {"mcp", search_}}) {
+    Outcome const outcome = tik(command);
+    EXPECT_EQ(outcome.exit_code, 4) << command[0];
+    EXPECT_THAT(outcome.err, testing::AllOf(testing::HasSubstr("nothing was written"), testing::HasSubstr("tik verify")));
+    EXPECT_EQ(slurp(file), damaged) << command[0];
+  }
+  EXPECT_EQ(tik({"status", search_}).exit_code, 0) << "what is readable stays readable";
 }
 
 TEST_F(BadInput, SecondRunOnTheSameSearch) {

@@ -174,5 +174,30 @@ TEST_F(VerifyTest, VerifyingChangesNothing) {
   EXPECT_EQ(value(read_file(search.database())), before);
 }
 
+// Whoever would append looks at everything first: a page that was overwritten anywhere ends in a sentence, and not in one more
+// record of a history that cannot be read.
+TEST_F(VerifyTest, NoDamagedPageIsWrittenOn) {
+  auto const whole = value(read_file(search.database()));
+  constexpr std::size_t page = 4096;
+  int damaged = 0;
+  for (std::string const& garbage : {std::string(page, '\0'), std::string(page, '\xa5')}) {
+    for (std::size_t at = page; at < whole.size(); at += page) {
+      auto bytes = whole;
+      bytes.replace(at, page, garbage);
+      value(write_file(search.database(), bytes));
+      auto const store = Store::open(search.database(), Store::Mode::read_write);
+      bool const sound = findings().empty(); // a page that is not in use
+      EXPECT_EQ(store.has_value(), sound) << "page " << at / page + 1;
+      if (!store) {
+        EXPECT_EQ(store.error().kind, ErrorKind::damage) << store.error().message;
+        EXPECT_THAT(store.error().message, HasSubstr("tik verify"));
+        ++damaged;
+      }
+      EXPECT_EQ(value(read_file(search.database())), bytes) << "page " << at / page + 1;
+    }
+  }
+  EXPECT_GT(damaged, 20);
+}
+
 } // namespace
 } // namespace tik::ir
