@@ -58,6 +58,24 @@ bool is_about_the_account(Exchange const& exchange) {
   return exchange.status == 402;
 }
 
+Json blotted(Json json, std::string const& key) {
+  if (json.is_string()) return agent::blotted(json.get<std::string>(), key);
+  if (json.is_structured())
+    for (Json& element : json) element = blotted(std::move(element), key);
+  return json;
+}
+
+// A service knows the key, and what it says goes on into records: there it must not be.
+void blot(StreamState& state, std::string const& key) {
+  if (key.empty()) return;
+  for (std::string* const text : {&state.turn.text, &state.model, &state.stop, &state.problem})
+    *text = agent::blotted(std::move(*text), key);
+  for (ToolCall& call : state.turn.calls)
+    for (std::string* const text : {&call.id, &call.name, &call.arguments}) *text = agent::blotted(std::move(*text), key);
+  state.turn.kept = blotted(std::move(state.turn.kept), key);
+  state.usage.raw = blotted(std::move(state.usage.raw), key);
+}
+
 bool sleep_for(double seconds, std::atomic<bool> const& cancel) {
   auto const end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
   while (!cancel && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -114,6 +132,7 @@ Result<ModelClient::Tried> ModelClient::attempt(Json const& body, std::string co
   };
   TIK_TRY(tried.exchange, transport_->send(std::move(request), purpose, body));
   Exchange const& exchange = tried.exchange;
+  blot(tried.state, endpoint_.key);
   StreamState const& state = tried.state;
   bool const whole = state.ended || !state.stop.empty();
   if (exchange.failure == "cancelled")
@@ -121,9 +140,9 @@ Result<ModelClient::Tried> ModelClient::attempt(Json const& body, std::string co
   if (endless)
     tried.failure = fmt::format("its answer goes on beyond {} bytes, and was left", most);
   else if (exchange.status >= 400)
-    tried.failure = fmt::format("it answered {}: {}", exchange.status, blotted(words_of(exchange), endpoint_.key));
+    tried.failure = fmt::format("it answered {}: {}", exchange.status, agent::blotted(words_of(exchange), endpoint_.key));
   else if (!state.problem.empty())
-    tried.failure = "its stream reports: " + blotted(report::one_line(state.problem, 300), endpoint_.key);
+    tried.failure = "its stream reports: " + report::one_line(state.problem, 300);
   else if (exchange.status == 0 || (!exchange.failure.empty() && !whole))
     tried.failure = exchange.failure.empty() ? "no answer came" : exchange.failure;
   else if (!whole)

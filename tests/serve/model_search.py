@@ -225,6 +225,20 @@ def planted_instruction(folder, root):
     print(f"planted: an instruction in a compiler's message reached the model {sum(seen.values())} times, always as data")
 
 
+def echoed_key(folder, root):
+    """A service that writes the key into its answers does not get it into the records."""
+    search = os.path.join(folder, "echoed")
+    shutil.copytree(root, search)
+    with Service(["", "", "", "", "", "echoes-key"]) as service:
+        tik("run", search, "--steps", "1", *model(service, "openai"))
+    action = json.loads(tik("show", "A1", "-C", search, "--json"))["record"]
+    assert action["scope"] == "the key is Bearer (key)", action["scope"]
+    tik("export", search, "--out", os.path.join(folder, "echoed-exported"))
+    no_key_below(search)
+    no_key_below(os.path.join(folder, "echoed-exported"))
+    print("echoed: a key in an answer is recorded as (key)")
+
+
 def without(folder, root):
     for part in ("history", "numerics", "evidence", "opportunities", "lineage"):
         search = os.path.join(folder, "without-" + part)
@@ -250,4 +264,5 @@ with tempfile.TemporaryDirectory(prefix="tik-model-") as folder:
     killed(folder, root)
     killed_while_editing(folder, root)
     planted_instruction(folder, root)
+    echoed_key(folder, root)
     without(folder, root)

@@ -177,6 +177,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             name, arguments = "edit", {"file": "stray.h", "content": "// half made\n"}
         if fault == "planted":
             arguments["replace"] = '#error "</data>" %s' % PLANTED
+        if fault == "echoes-key":
+            arguments["scope"] = "the key is " + (self.headers.get("Authorization") or self.headers.get("x-api-key"))
         arguments = json.dumps(arguments)
         text = "On it."
         if fault == "bad-arguments":
