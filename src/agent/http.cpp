@@ -18,6 +18,7 @@ struct Curl {
   decltype(&::curl_easy_perform) perform = nullptr;
   decltype(&::curl_easy_getinfo) info = nullptr;
   decltype(&::curl_easy_strerror) words = nullptr;
+  decltype(&::curl_version) version = nullptr;
   decltype(&::curl_slist_append) append = nullptr;
   decltype(&::curl_slist_free_all) free_list = nullptr;
 };
@@ -40,11 +41,16 @@ Result<Curl> load() {
   bool const complete = find(library, "curl_global_init", curl.global_init) && find(library, "curl_easy_init", curl.init) &&
                         find(library, "curl_easy_cleanup", curl.cleanup) && find(library, "curl_easy_setopt", curl.set) &&
                         find(library, "curl_easy_perform", curl.perform) && find(library, "curl_easy_getinfo", curl.info) &&
-                        find(library, "curl_easy_strerror", curl.words) && find(library, "curl_slist_append", curl.append) &&
-                        find(library, "curl_slist_free_all", curl.free_list);
+                        find(library, "curl_easy_strerror", curl.words) && find(library, "curl_version", curl.version) &&
+                        find(library, "curl_slist_append", curl.append) && find(library, "curl_slist_free_all", curl.free_list);
   if (!complete) return machine_error("libcurl.so.4 on this machine lacks functions of libcurl 7.");
   if (curl.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) return machine_error("libcurl cannot be started.");
   return curl;
+}
+
+Result<Curl> const& library() {
+  static Result<Curl> const loaded = load();
+  return loaded;
 }
 
 struct Transfer {
@@ -81,9 +87,7 @@ int look(void* user, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
 } // namespace
 
 Result<HttpReply> post(HttpRequest const& request) {
-  static Result<Curl> const loaded = load();
-  if (!loaded) return tl::unexpected(loaded.error());
-  Curl const& curl = *loaded;
+  TIK_TRY(Curl const curl, library());
   std::unique_ptr<CURL, decltype(curl.cleanup)> const owner(curl.init(), curl.cleanup);
   if (!owner) return machine_error("libcurl cannot begin a transfer: out of memory.");
   CURL* const handle = owner.get();
@@ -116,6 +120,11 @@ Result<HttpReply> post(HttpRequest const& request) {
   curl.info(handle, CURLINFO_RESPONSE_CODE, &transfer.reply.status);
   if (code != CURLE_OK && !transfer.reply.stopped) transfer.reply.failure = curl.words(code);
   return std::move(transfer.reply);
+}
+
+Result<std::string> http_library() {
+  TIK_TRY(Curl const curl, library());
+  return std::string(curl.version());
 }
 
 } // namespace tik::agent

@@ -35,4 +35,7 @@ struct HttpReply {
 // host that the user named and to no other.
 Result<HttpReply> post(HttpRequest const& request);
 
+// Which libcurl a language model would be reached with: "libcurl/7.88.1 OpenSSL/3.0.17 ...". An Error when it is not there.
+Result<std::string> http_library();
+
 } // namespace tik::agent

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "src/agent/http.h"
 #include "src/base/files.h"
 #include "src/base/scratch_folder.h"
 #include "src/cli/commands.h"
@@ -139,6 +140,13 @@ Check check_open_files() {
   return {"limits", Health::failed, found, "Raise it: ulimit -n 1024."};
 }
 
+Check check_http() {
+  auto const library = agent::http_library();
+  if (library) return {"libcurl", Health::good, *library, ""};
+  return {"libcurl", Health::absent, library.error().message,
+          "Only `tik run --agent model` needs it: apt-get install libcurl4."};
+}
+
 constexpr char const* only_gpu = "Only targets sm_90a need a GPU with its driver; the CPU target works without.";
 
 Check check_gpu() {
@@ -167,6 +175,7 @@ std::vector<Check> all_checks(std::filesystem::path const& scratch) {
           check_program("disassembler", {"objdump", "--version"}, Health::warning,
                         "Without it the instruction evidence is unavailable: apt-get install binutils."),
           check_program("git", {"git", "--version"}, Health::warning, "Only export and import need it: apt-get install git."),
+          check_http(),
           check_processor(),
           check_disk("disk", std::filesystem::current_path(ignored)),
           check_disk("temporary files", scratch),

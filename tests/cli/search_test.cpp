@@ -147,6 +147,22 @@ TEST(Doctor, FindsThisMachineFit) {
     EXPECT_EQ(check["remedy"].get<std::string>().empty(), check["health"] == "ok") << check;
 }
 
+// What the loader finds first under its name is no library.
+TEST(Doctor, NamesARemedyForAMissingLibcurl) {
+  TemporaryFolder const folder;
+  for (std::string const name : {"libcurl.so.4", "libcurl-gnutls.so.4"}) spill(folder / name, "no library");
+  std::map<std::string, std::string> const environment = {{"LD_LIBRARY_PATH", folder.path().string()}};
+  auto const health_of_libcurl = [](Outcome const& outcome) {
+    for (auto const& check : nlohmann::json::parse(outcome.out)["checks"])
+      if (check["name"] == "libcurl") return check["health"].get<std::string>();
+    return std::string("not checked");
+  };
+  EXPECT_EQ(health_of_libcurl(tik({"doctor", "--json"})), "ok");
+  Outcome const outcome = tik({"doctor", "--json"}, environment);
+  EXPECT_EQ(health_of_libcurl(outcome), "absent");
+  EXPECT_THAT(outcome.out, HasSubstr("apt-get install libcurl4"));
+}
+
 TEST(Doctor, NamesARemedyForAMissingCompiler) {
   TemporaryFolder const folder;
   Outcome const outcome = tik({"doctor"}, {{"PATH", folder.path().string()}});
