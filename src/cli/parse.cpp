@@ -56,9 +56,10 @@ void command(CLI::App& parent, Fill& result, char const* name, char const* descr
   app->callback([value, &result] { result = Command(*value); });
 }
 
-CLI::App* group(CLI::App& parent, char const* name, char const* description) {
+CLI::App* group(CLI::App& parent, char const* name, char const* description, char const* examples) {
   CLI::App* const app = parent.add_subcommand(name, description);
   app->require_subcommand(1);
+  app->footer(std::string("Examples:\n") + examples);
   return app;
 }
 
@@ -117,7 +118,10 @@ void add_search_commands(CLI::App& app, Fill& result) {
 }
 
 void add_step_commands(CLI::App& app, Fill& result) {
-  CLI::App& opportunity = *group(app, "opportunity", "Opportunities: list, add, withdraw");
+  CLI::App& opportunity = *group(app, "opportunity", "Opportunities: list, add, withdraw",
+                                 "  tik opportunity list\n  tik opportunity add --mechanism 'Load K once per query block' "
+                                 "--workload full-256 --evidence U1 --for I0\n"
+                                 "  tik opportunity withdraw O12 --reason 'U9 shows that loads do not limit it'");
   command<OpportunityList>(
       opportunity, result, "list", "Pending opportunities", "  tik opportunity list\n  tik opportunity list --all --json",
       [](CLI::App& sub, OpportunityList& value) { sub.add_flag("--all", value.all, "Taken and withdrawn ones too"); });
@@ -157,7 +161,8 @@ void add_step_commands(CLI::App& app, Fill& result) {
                                  sub.add_option("--reason", value.reason, "Why")->required()->type_name("TEXT");
                                });
 
-  CLI::App& act = *group(app, "act", "Act by hand: check out parents, edit, submit");
+  CLI::App& act = *group(app, "act", "Act by hand: check out parents, edit, submit",
+                         "  tik act begin O12 --parent I3 --folder edit\n  tik act submit edit\n  tik audit");
   command<ActBegin>(
       act, result, "begin", "Check out the parents into a folder, with a file for the words of the action",
       "  tik act begin O12 --parent I3 --folder edit\n  tik act begin O15 --parent I3 --parent I5 --folder edit",

@@ -25,9 +25,11 @@ std::vector<std::vector<std::string>> all_commands() {
           {"doctor"},
           {"export"},
           {"import"},
+          {"act"},
           {"act", "begin"},
           {"act", "submit"},
           {"completion"},
+          {"opportunity"},
           {"opportunity", "list"},
           {"opportunity", "add"},
           {"opportunity", "withdraw"}};
