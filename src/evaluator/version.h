@@ -5,6 +5,9 @@
 
 namespace tik::evaluator {
 
-inline constexpr std::string_view evaluator_version = "1";
+// The beginning of a hash over the sources of the evaluator, of what it links of TIK, and of the contract, made when this
+// program was built: nobody has to remember to count it up. Two programs of the same sources have the same version, wherever
+// they were built.
+extern std::string_view const evaluator_version;
 
 } // namespace tik::evaluator
