@@ -27,6 +27,7 @@ constexpr char library_file[] = "library.so";
 
 struct Folders {
   Mount source, include, output, temporary;
+  std::uint32_t user = 0; // who may write to the output
 };
 
 Result<Folders> make_folders(BuildPlan const& plan, fs::path const& scratch) {
@@ -37,9 +38,13 @@ Result<Folders> make_folders(BuildPlan const& plan, fs::path const& scratch) {
   }
   TIK_TRY(fs::path const output, make_folder(scratch, "output"));
   TIK_TRY(fs::path const temporary, make_folder(scratch, "temporary"));
-  if (plan.layers.separate_user) TIK_CHECK(hand_over(output));
-  return Folders{
-      {plan.source, "/source", false}, {include, "/include", false}, {output, "/output", true}, {temporary, "/tmp", true}};
+  std::uint32_t const user = contained_user();
+  if (plan.layers.separate_user) TIK_CHECK(hand_over(output, user));
+  return Folders{{plan.source, "/source", false},
+                 {include, "/include", false},
+                 {output, "/output", true},
+                 {temporary, "/tmp", true},
+                 user};
 }
 
 std::string replaced(std::string text, std::string_view from, std::string const& to) {
@@ -72,7 +77,7 @@ ChildPlan child_plan(BuildPlan const& plan, Folders const& folders, std::vector<
   child.cpu_seconds = plan.limits.seconds * 2;
   child.file_mb = plan.limits.file_mb;
   child.processes = plan.limits.processes;
-  child.user = contained_user();
+  child.user = folders.user;
   return child;
 }
 

@@ -160,7 +160,7 @@ Checked<void> write_call(StageContext const& context, BuiltImplementation const&
 }
 
 ChildPlan profiler_plan(StageContext const& context, spec::Workload const& workload, Program const& program,
-                        std::vector<Mount> mounts) {
+                        std::vector<Mount> mounts, std::uint32_t user) {
   ChildPlan plan;
   plan.command = {"ncu", "--csv", "--page", "raw", "--print-units", "base", "--print-kernel-base", "mangled", "--metrics",
                   counters(),
@@ -177,14 +177,15 @@ ChildPlan profiler_plan(StageContext const& context, spec::Workload const& workl
   plan.cpu_seconds = profile_seconds;
   plan.file_mb = 1024;
   plan.processes = 256;
-  plan.user = contained_user();
+  plan.user = user;
   return plan;
 }
 
 Result<Json> profile_workload(StageContext const& context, BuiltImplementation const& candidate,
                               spec::Workload const& workload) {
   TIK_TRY(ScratchFolder const tape, ScratchFolder::make(context.scratch, "tape"));
-  TIK_CHECK(hand_over(tape.path()));
+  std::uint32_t const user = contained_user();
+  TIK_CHECK(hand_over(tape.path(), user));
   Program const program = own_program();
   Mount const library{candidate.built.folder, library_inside, false};
   std::string const library_path = library_inside + ("/" + candidate.built.library_name);
@@ -197,7 +198,7 @@ Result<Json> profile_workload(StageContext const& context, BuiltImplementation c
   std::vector<Mount> mounts = {library, program.folder, {tape.path(), tape_inside, false}};
   if (std::error_code ignored; std::filesystem::is_directory(installed, ignored))
     mounts.push_back({installed, installed, false});
-  TIK_TRY(RunResult const result, run(profiler_plan(context, workload, program, std::move(mounts)), std::move(options)));
+  TIK_TRY(RunResult const result, run(profiler_plan(context, workload, program, std::move(mounts), user), std::move(options)));
   if (!result.exit.launched) return input_error("ncu, of Nsight Compute, cannot be started: " + result.exit.launch_error + ".");
   if (!result.exit.success() && !result.exit.exited)
     return input_error(fmt::format("ncu {}.", describe(result.exit, profile_seconds)));

@@ -17,11 +17,13 @@ inline constexpr char staging_folder[] = "root";
 // Makes a folder below an existing one; one that is there already is taken as it is.
 Result<std::filesystem::path> make_folder(std::filesystem::path const& parent, std::string const& name);
 
-// A user id for the contained processes of this process that no account has: two evaluators cannot touch each other's
-// processes.
+// A user id for one contained process, another one with every call, that no account has: contained processes cannot touch each
+// other, and the kernel counts a user's processes and threads together, so that a shared id would share the limit.
 std::uint32_t contained_user();
+// Whether an id is one that this process gave.
+bool is_contained_user(std::uint32_t user);
 
-// Gives a folder to that user when this process may do so (root); otherwise both are the same user.
-Result<void> hand_over(std::filesystem::path const& folder);
+// Gives a folder to such a user when this process may do so (root); otherwise both are the same user.
+Result<void> hand_over(std::filesystem::path const& folder, std::uint32_t user);
 
 } // namespace tik::evaluator

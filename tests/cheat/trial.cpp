@@ -80,7 +80,7 @@ std::vector<std::string> stray_files() {
       struct stat found {};
       if (lstat(entry.path().c_str(), &found) != 0) continue;
       bool const named = entry.path().filename().string().starts_with("tik-cheat");
-      if (found.st_uid == evaluator::contained_user() || named) strays.push_back(entry.path().string());
+      if (evaluator::is_contained_user(found.st_uid) || named) strays.push_back(entry.path().string());
     }
   }
   return strays;

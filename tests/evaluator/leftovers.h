@@ -33,7 +33,7 @@ inline std::vector<std::string> left_processes() {
       if (line.starts_with("PPid:")) parent = std::stol(line.substr(5));
       if (line.starts_with("Uid:")) user = std::stol(line.substr(4));
     }
-    if (parent != getpid() && user != static_cast<long>(contained_user())) continue;
+    if (parent != getpid() && !is_contained_user(static_cast<std::uint32_t>(user))) continue;
     std::ifstream stat(entry.path() / "stat");
     std::string text;
     std::getline(stat, text);
