@@ -53,6 +53,11 @@ Result<int> execute(Evaluate const& options, Console const& console) {
   if (options.specification.empty() || options.source.empty())
     return input_error("SPEC and SOURCE are required, or --bundle and --out. `tik evaluate --help` explains the command.");
   TIK_TRY(spec::Specification const specification, spec::load_specification(options.specification));
+  if (!options.devices.empty() && specification.target == "cpu")
+    return input_error(
+        fmt::format("{}: the target is cpu: --devices names GPUs, so leave it out.", options.specification.string()));
+  if (options.devices.size() > 1)
+    return input_error("One implementation is evaluated on one GPU: name one device, or a --bundle for several.");
   TIK_CHECK(is_folder(options.source, "An implementation"));
   if (!options.incumbent.empty()) TIK_CHECK(is_folder(options.incumbent, "The incumbent"));
   TIK_TRY(ScratchFolder const scratch, ScratchFolder::temporary("tik"));
@@ -69,7 +74,9 @@ Result<int> execute(Evaluate const& options, Console const& console) {
                              .scratch = work,
                              .build_cache = cache,
                              .progress = {},
-                             .cancel = nullptr};
+                             .cancel = nullptr,
+                             .protections = nullptr,
+                             .gpu_number = options.devices.empty() ? 0 : options.devices.front()};
   if (!options.incumbent.empty()) {
     TIK_TRY(request.incumbent_latency_us, incumbent_latencies(request, options.incumbent, console));
     request.incumbent = options.incumbent;

@@ -166,10 +166,10 @@ Result<int> evaluate_bundle(Evaluate const& options, Console const& console) {
   Interrupt const interrupt;
   std::optional<StageLine> line;
   std::size_t finished = 0;
-  evaluator::BundleEvaluation evaluation{bundle, options.out, work, cache, {}, {}, &Interrupt::flag()};
+  evaluator::BundleEvaluation evaluation{bundle, options.out, work, cache, {}, {}, &Interrupt::flag(), options.devices};
   evaluation.progress = [&](evaluator::BundledSource const& candidate, std::string_view stage, double fraction) {
-    if (!line) line.emplace(console, fmt::format("{} ({} of {})", candidate.id, finished + 1, bundle.candidates.size()));
-    line->stage(stage, fraction);
+    if (!line) line.emplace(console, fmt::format("{} of {} finished", finished, bundle.candidates.size()));
+    line->stage(fmt::format("{} {}", candidate.id, stage), fraction);
   };
   evaluation.done = [&](evaluator::HostReport const& entry, bool kept) {
     line.reset();

@@ -75,6 +75,7 @@ struct Evaluate {
   std::filesystem::path bundle;     // instead of specification and source; "-": standard input
   std::filesystem::path out;        // of a bundle's reports
   std::vector<std::string> profile; // workloads
+  std::vector<int> devices;         // GPUs; none: the first
   bool json = false;
 };
 struct Report : OnSearch {

@@ -241,7 +241,7 @@ void add_other_commands(CLI::App& app, Fill& result) {
       app, result, "evaluate",
       "Evaluate one source folder under a specification, without a search (exit code 1 when not verified), or a bundle",
       "  tik evaluate spec.toml my-kernel\n  tik evaluate spec.toml my-kernel --incumbent old-kernel --json\n"
-      "  tik evaluate --bundle five.tik --out reports",
+      "  tik evaluate --bundle five.tik --out reports --devices 0,1",
       [](CLI::App& sub, Evaluate& value) {
         CLI::Option* const specification =
             sub.add_option("SPEC", value.specification, "Specification, a TOML file")->type_name("");
@@ -258,6 +258,12 @@ void add_other_commands(CLI::App& app, Fill& result) {
                 ->type_name("DIR");
         bundle->needs(out);
         out->needs(bundle);
+        sub.add_option("--devices", value.devices,
+                       "GPUs, as nvidia-smi numbers them: 0,1. A bundle's candidates are shared out among them")
+            ->type_name("N,N...")
+            ->delimiter(',')
+            ->check(CLI::Range(0, 1023))
+            ->envname("TIK_DEVICES");
       });
   command<Verify>(app, result, "verify",
                   "Check every record, hash, link and commit of a search; exit code 1 when something is off",

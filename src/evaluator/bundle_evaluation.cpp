@@ -2,15 +2,22 @@
 
 #include <fmt/format.h>
 
+#include <mutex>
+#include <set>
+#include <thread>
+
 #include "src/base/files.h"
 #include "src/base/json.h"
 #include "src/evaluator/evaluator.h"
+#include "src/evaluator/processors.h"
 #include "src/evaluator/scratch.h"
 
 namespace tik::evaluator {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr char incumbent_folder[] = "incumbent";
 
 // The report that an earlier evaluation left, when it is one on this candidate.
 std::optional<Report> kept_report(BundleEvaluation const& evaluation, BundledSource const& candidate) {
@@ -26,56 +33,135 @@ std::optional<Report> kept_report(BundleEvaluation const& evaluation, BundledSou
   return std::move(entry.report);
 }
 
-Result<Report> evaluate_candidate(BundleEvaluation const& evaluation, BundledSource const& candidate, fs::path const& sources,
-                                  std::optional<fs::path> const& incumbent, Protections const& protections) {
-  fs::path const source = sources / ("candidate-" + candidate.id);
-  TIK_CHECK(write_source_folder(source, candidate.files));
-  Request request{.specification = evaluation.bundle.specification,
-                  .seal = evaluation.bundle.seal,
-                  .source = source,
-                  .incumbent = incumbent,
-                  .incumbent_latency_us = evaluation.bundle.incumbent_latency_us,
-                  .scratch = evaluation.scratch,
-                  .build_cache = evaluation.build_cache,
-                  .progress = {},
-                  .cancel = evaluation.cancel,
-                  .protections = &protections};
-  if (evaluation.progress)
-    request.progress = [&](std::string_view stage, double fraction) { evaluation.progress(candidate, stage, fraction); };
-  TIK_TRY(Report report, evaluate(request));
-  TIK_CHECK(answers({candidate.id, report}, expected_of(evaluation.bundle, candidate), evaluation.bundle.specification));
-  return report;
-}
+// Hands candidates out and takes their reports in, from any thread.
+class Candidates {
+ public:
+  explicit Candidates(BundleEvaluation const& evaluation)
+      : evaluation_(evaluation), reports_(evaluation.bundle.candidates.size()) {}
+
+  // The next candidate; null when all were handed out, or one could not be evaluated.
+  BundledSource const* next() {
+    std::lock_guard const lock(mutex_);
+    if (error_ || next_ == reports_.size()) return nullptr;
+    return &evaluation_.bundle.candidates[next_++];
+  }
+
+  void progress(BundledSource const& candidate, std::string_view stage, double fraction) {
+    std::lock_guard const lock(mutex_);
+    if (evaluation_.progress) evaluation_.progress(candidate, stage, fraction);
+  }
+
+  Result<void> finished(BundledSource const& candidate, Report report, bool kept) {
+    std::lock_guard const lock(mutex_);
+    HostReport const entry{candidate.id, std::move(report)};
+    if (!kept) TIK_CHECK(write_report(evaluation_.out, entry));
+    reports_[static_cast<std::size_t>(&candidate - evaluation_.bundle.candidates.data())] = entry;
+    TIK_CHECK(write_index(evaluation_.out, evaluation_.bundle, present()));
+    if (evaluation_.done) evaluation_.done(entry, kept);
+    return {};
+  }
+
+  void failed(Error error) {
+    std::lock_guard const lock(mutex_);
+    if (!error_) error_ = std::move(error);
+  }
+
+  // When nobody works on a candidate any more.
+  Result<std::vector<HostReport>> result() const {
+    if (error_) return tl::unexpected(*error_);
+    return present();
+  }
+
+ private:
+  std::vector<HostReport> present() const {
+    std::vector<HostReport> entries;
+    for (std::optional<HostReport> const& entry : reports_)
+      if (entry) entries.push_back(*entry);
+    return entries;
+  }
+
+  BundleEvaluation const& evaluation_;
+  std::mutex mutex_;
+  std::size_t next_ = 0;
+  std::vector<std::optional<HostReport>> reports_; // in the order of the candidates
+  std::optional<Error> error_;
+};
+
+// Evaluates candidates on one GPU, or on the CPU, until none is left.
+class Evaluator {
+ public:
+  Evaluator(BundleEvaluation const& evaluation, Candidates& candidates, fs::path const& sources, int gpu_number)
+      : evaluation_(evaluation), candidates_(candidates), sources_(sources), gpu_number_(gpu_number) {}
+
+  Result<void> run() {
+    TIK_TRY(Protections const protections, protections_for(evaluation_.bundle.specification, sources_, gpu_number_));
+    while (BundledSource const* candidate = candidates_.next()) {
+      std::optional<Report> kept = kept_report(evaluation_, *candidate);
+      bool const was_there = kept.has_value();
+      if (!was_there) {
+        TIK_TRY(kept, evaluate_candidate(*candidate, protections));
+      }
+      TIK_CHECK(candidates_.finished(*candidate, std::move(*kept), was_there));
+    }
+    return {};
+  }
+
+ private:
+  Result<Report> evaluate_candidate(BundledSource const& candidate, Protections const& protections) {
+    Bundle const& bundle = evaluation_.bundle;
+    fs::path const source = sources_ / ("candidate-" + candidate.id);
+    TIK_CHECK(write_source_folder(source, candidate.files));
+    Request request{
+        .specification = bundle.specification,
+        .seal = bundle.seal,
+        .source = source,
+        .incumbent = std::nullopt,
+        .incumbent_latency_us = bundle.incumbent_latency_us,
+        .scratch = evaluation_.scratch,
+        .build_cache = evaluation_.build_cache,
+        .progress = [&](std::string_view stage, double fraction) { candidates_.progress(candidate, stage, fraction); },
+        .cancel = evaluation_.cancel,
+        .protections = &protections,
+        .gpu_number = gpu_number_};
+    if (bundle.incumbent) request.incumbent = sources_ / incumbent_folder;
+    TIK_TRY(Report report, evaluate(request));
+    TIK_CHECK(answers({candidate.id, report}, expected_of(bundle, candidate), bundle.specification));
+    return report;
+  }
+
+  BundleEvaluation const& evaluation_;
+  Candidates& candidates_;
+  fs::path const& sources_;
+  int gpu_number_;
+};
 
 } // namespace
 
 Result<std::vector<HostReport>> evaluate_bundle(BundleEvaluation const& evaluation) {
   Bundle const& bundle = evaluation.bundle;
+  if (!evaluation.gpus.empty() && bundle.specification.target == "cpu")
+    return input_error("The specification's target is cpu: devices are GPUs, so name none.");
+  if (std::set<int>(evaluation.gpus.begin(), evaluation.gpus.end()).size() != evaluation.gpus.size())
+    return input_error("A device is named twice: two measurements on one GPU would disturb each other.");
   std::error_code error;
   fs::create_directories(evaluation.out, error);
   if (error)
     return machine_error(
         fmt::format("{}: cannot be created: {}; name a folder that may be written.", evaluation.out.string(), error.message()));
   TIK_TRY(ScratchFolder const sources, ScratchFolder::make(evaluation.scratch, "bundle"));
-  std::optional<fs::path> incumbent;
-  if (bundle.incumbent) {
-    incumbent = sources.path() / "incumbent";
-    TIK_CHECK(write_source_folder(*incumbent, bundle.incumbent->files));
-  }
-  TIK_TRY(Protections const protections, protections_for(bundle.specification, sources.path()));
-  std::vector<HostReport> reports;
-  for (BundledSource const& candidate : bundle.candidates) {
-    std::optional<Report> kept = kept_report(evaluation, candidate);
-    bool const was_there = kept.has_value();
-    if (!was_there) {
-      TIK_TRY(kept, evaluate_candidate(evaluation, candidate, sources.path(), incumbent, protections));
-      TIK_CHECK(write_report(evaluation.out, {candidate.id, *kept}));
-    }
-    reports.push_back({candidate.id, std::move(*kept)});
-    TIK_CHECK(write_index(evaluation.out, bundle, reports));
-    if (evaluation.done) evaluation.done(reports.back(), was_there);
-  }
-  return reports;
+  if (bundle.incumbent) TIK_CHECK(write_source_folder(sources.path() / incumbent_folder, bundle.incumbent->files));
+  Candidates candidates(evaluation);
+  std::vector<int> const gpus = evaluation.gpus.empty() ? std::vector<int>{0} : evaluation.gpus;
+  std::vector<std::thread> threads;
+  auto const work = [&](std::size_t index) {
+    Result<void> done = gpus.size() > 1 ? take_processors(index, gpus.size()) : Result<void>{};
+    if (done) done = Evaluator(evaluation, candidates, sources.path(), gpus[index]).run();
+    if (!done) candidates.failed(done.error());
+  };
+  // Each in a thread of its own, which keeps its processors to itself.
+  for (std::size_t i = 0; i < gpus.size(); ++i) threads.emplace_back(work, i);
+  for (std::thread& thread : threads) thread.join();
+  return candidates.result();
 }
 
 } // namespace tik::evaluator

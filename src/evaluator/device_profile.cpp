@@ -168,6 +168,7 @@ ChildPlan profiler_plan(StageContext const& context, spec::Workload const& workl
                   "--clock-control", "none", "--cache-control", workload.cache == spec::CacheState::warm ? "none" : "all",
                   program_inside + ("/" + program.name), "evaluator-worker", std::string(tape_role), tape_inside};
   plan.gpu = GpuUse::command;
+  plan.gpu_number = context.gpu_number;
   plan.environment = {"PATH=/usr/local/cuda/bin:/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", "HOME=/tmp", "TMPDIR=/tmp"};
   plan.mounts = std::move(mounts);
   plan.staging = context.scratch / staging_folder;

@@ -142,6 +142,7 @@ class Evaluation {
                          protections_.layers,
                          on_gpu(request_.specification) ? protections_.gpu_layers : protections_.layers,
                          seed(),
+                         request_.gpu_number,
                          watch_,
                          request_.cancel,
                          {}};
@@ -251,11 +252,11 @@ Result<T> in_scratch(Request const& request, Result<T> (Evaluation::*part)()) {
   TIK_TRY(ScratchFolder const scratch, ScratchFolder::make(request.scratch, "evaluation"));
   std::optional<GpuWatch> gpu;
   if (on_gpu(request.specification)) {
-    if (Result<GpuMonitor> opened = GpuMonitor::open()) gpu.emplace(std::move(*opened));
+    if (Result<GpuMonitor> opened = GpuMonitor::open(request.gpu_number)) gpu.emplace(std::move(*opened));
   }
   GpuWatch* const watch = gpu ? &*gpu : nullptr;
   if (request.protections != nullptr) return (Evaluation(request, scratch.path(), *request.protections, watch).*part)();
-  TIK_TRY(Protections const protections, protections_for(request.specification, scratch.path()));
+  TIK_TRY(Protections const protections, protections_for(request.specification, scratch.path(), request.gpu_number));
   return (Evaluation(request, scratch.path(), protections, watch).*part)();
 }
 
@@ -265,12 +266,12 @@ Result<Report> evaluate(Request const& request) { return in_scratch(request, &Ev
 
 Result<Stage> try_build(Request const& request) { return in_scratch(request, &Evaluation::only_build); }
 
-Result<Protections> protections_for(spec::Specification const& specification, fs::path const& scratch) {
+Result<Protections> protections_for(spec::Specification const& specification, fs::path const& scratch, int gpu_number) {
   TIK_TRY(Protections protections, probe_protections(scratch));
   if (!on_gpu(specification)) return protections;
   TIK_CHECK(check_gpu_is_there());
-  TIK_CHECK(probe_gpu(scratch, protections));
-  if (Result<GpuMonitor> const opened = GpuMonitor::open(); !opened) {
+  TIK_CHECK(probe_gpu(scratch, protections, gpu_number));
+  if (Result<GpuMonitor> const opened = GpuMonitor::open(gpu_number); !opened) {
     protections.missing.push_back("device-memory is not watched: " + opened.error().message);
   }
   return protections;

@@ -26,11 +26,13 @@ struct Request {
   std::atomic<bool> const* cancel = nullptr;                             // set: stop within a second, kill all children
   Protections const* protections = nullptr;                              // of this machine, when they were probed before
   std::vector<std::string> profile = {}; // workloads whose kernels a profiler looks at, on a GPU; by id
+  int gpu_number = 0;                    // the GPU of a specification that needs one, as nvidia-smi numbers them
 };
 
 // What protects this machine from candidates of the specification. Trying it starts processes, so whoever evaluates again and
-// again does it once.
-Result<Protections> protections_for(spec::Specification const& specification, std::filesystem::path const& scratch);
+// again does it once. An input error when the specification needs a GPU and the one of this number cannot be used.
+Result<Protections> protections_for(spec::Specification const& specification, std::filesystem::path const& scratch,
+                                    int gpu_number = 0);
 
 // Whatever the candidate does ends up in the report. An Error means the machine could not evaluate (no scratch space, no fork)
 // or the request was wrong, or it was cancelled; nothing may be recorded then.

@@ -71,8 +71,13 @@ std::vector<char*> pointers(std::vector<std::string>& values) {
   return result;
 }
 
-int run_own(GpuUse gpu) {
-  switch (gpu) {
+// Which GPU the driver shows; its numbers are those of nvidia-smi.
+constexpr char device_order[] = "CUDA_DEVICE_ORDER", by_bus[] = "PCI_BUS_ID", visible_devices[] = "CUDA_VISIBLE_DEVICES";
+
+int run_own(ChildPlan const& plan) {
+  setenv(device_order, by_bus, 1);
+  setenv(visible_devices, std::to_string(plan.gpu_number).c_str(), 1);
+  switch (plan.gpu) {
     case GpuUse::none:
     case GpuUse::command:
       return serve_requests();
@@ -91,10 +96,14 @@ int run_own(GpuUse gpu) {
     close(plan_descriptor);
     close(stop_descriptor);
     close(status_descriptor);
-    _exit(run_own(plan.gpu));
+    _exit(run_own(plan));
   }
   for (int const descriptor : {plan_descriptor, stop_descriptor, status_descriptor}) fcntl(descriptor, F_SETFD, FD_CLOEXEC);
   std::vector<char*> const arguments = pointers(plan.command);
+  if (plan.gpu != GpuUse::none) {
+    plan.environment.push_back(std::string(device_order) + "=" + by_bus);
+    plan.environment.push_back(visible_devices + ("=" + std::to_string(plan.gpu_number)));
+  }
   std::vector<char*> const environment = pointers(plan.environment);
   for (std::string const& entry : plan.environment) {
     if (entry.starts_with("PATH=")) setenv("PATH", entry.c_str() + 5, 1);

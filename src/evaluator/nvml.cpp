@@ -31,6 +31,7 @@ struct GpuMonitor::Library {
   int (*temperature)(void*, int, unsigned*) = nullptr;
   int (*power)(void*, unsigned*) = nullptr;
   int (*memory)(void*, MemoryInfo*) = nullptr;
+  int number = 0;
   bool started = false;
 
   Library() = default;
@@ -47,7 +48,7 @@ struct GpuMonitor::Library {
   }
 };
 
-Result<GpuMonitor> GpuMonitor::open() {
+Result<GpuMonitor> GpuMonitor::open(int number) {
   auto library = std::make_shared<Library>();
   library->handle = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library->handle == nullptr) return machine_error("libnvidia-ml.so.1 is not there: clocks and temperature are not known.");
@@ -60,8 +61,9 @@ Result<GpuMonitor> GpuMonitor::open() {
                      library->find(library->power, "nvmlDeviceGetPowerUsage") &&
                      library->find(library->memory, "nvmlDeviceGetMemoryInfo");
   if (!found) return machine_error("libnvidia-ml.so.1 lacks a function: clocks and temperature are not known.");
+  library->number = number;
   library->started = library->init() == 0;
-  if (!library->started || library->device_by_index(0, &library->device) != 0) {
+  if (!library->started || library->device_by_index(static_cast<unsigned>(number), &library->device) != 0) {
     return machine_error("The GPU's management interface does not answer: clocks and temperature are not known.");
   }
   return GpuMonitor(std::move(library));
@@ -71,7 +73,7 @@ Json GpuMonitor::identity() const {
   std::array<char, 128> name{}, driver{};
   library_->name(library_->device, name.data(), name.size() - 1);
   library_->driver_version(driver.data(), driver.size() - 1);
-  return {{"name", valid_utf8(name.data())}, {"driver", valid_utf8(driver.data())}};
+  return {{"name", valid_utf8(name.data())}, {"driver", valid_utf8(driver.data())}, {"number", library_->number}};
 }
 
 GpuMonitor::State GpuMonitor::state() const {

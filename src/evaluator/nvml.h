@@ -13,10 +13,10 @@ namespace tik::evaluator {
 
 class GpuMonitor {
  public:
-  // The first GPU; an error says what is missing.
-  static Result<GpuMonitor> open();
+  // A GPU as nvidia-smi numbers them; an error says what is missing.
+  static Result<GpuMonitor> open(int number = 0);
 
-  // {"name", "driver"}
+  // {"name", "driver", "number"}
   Json identity() const;
 
   struct State {

@@ -65,6 +65,7 @@ ChildPlan plan_from_json(json const& value) {
   plan.gpu = static_cast<GpuUse>(value.at("gpu").get<int>());
   if (value.contains("memory_mb")) plan.memory_mb = value.at("memory_mb").get<std::int64_t>();
   if (value.contains("resident_mb")) plan.resident_mb = value.at("resident_mb").get<std::int64_t>();
+  plan.gpu_number = value.at("gpu_number");
   plan.cpu_seconds = value.at("cpu_seconds");
   plan.file_mb = value.at("file_mb");
   plan.processes = value.at("processes");
@@ -89,6 +90,7 @@ std::string encode_plan(ChildPlan const& plan) {
                 {"layers", layers_to_json(plan.layers)},
                 {"filter", static_cast<int>(plan.filter)},
                 {"gpu", static_cast<int>(plan.gpu)},
+                {"gpu_number", plan.gpu_number},
                 {"cpu_seconds", plan.cpu_seconds},
                 {"file_mb", plan.file_mb},
                 {"processes", plan.processes},

@@ -26,11 +26,13 @@ constexpr Layer filter = {"seccomp", &Layers::system_call_filter, "system calls 
 constexpr double probe_seconds = 20; // the first context on a GPU takes some
 
 // Runs a command that does nothing, or tries the GPU, under `layers`; the reason when it cannot.
-Result<std::string> try_layers(Layers const& layers, std::filesystem::path const& scratch, GpuUse gpu = GpuUse::none) {
+Result<std::string> try_layers(Layers const& layers, std::filesystem::path const& scratch, GpuUse gpu = GpuUse::none,
+                               int gpu_number = 0) {
   TIK_TRY(ScratchFolder const staging, ScratchFolder::make(scratch, "probe"));
   ChildPlan plan;
   if (gpu == GpuUse::none) plan.command = {"/bin/true"};
   plan.gpu = gpu;
+  plan.gpu_number = gpu_number;
   plan.staging = staging.path();
   plan.layers = layers;
   plan.filter = gpu == GpuUse::none ? CallFilter::build : CallFilter::gpu_worker;
@@ -92,14 +94,15 @@ Result<Protections> probe_protections(std::filesystem::path const& scratch) {
   return found;
 }
 
-Result<void> probe_gpu(std::filesystem::path const& scratch, Protections& protections) {
-  TIK_TRY(std::string const whole, try_layers(protections.layers, scratch, GpuUse::probe));
+Result<void> probe_gpu(std::filesystem::path const& scratch, Protections& protections, int gpu_number) {
+  auto const try_gpu = [&](Layers const& layers) { return try_layers(layers, scratch, GpuUse::probe, gpu_number); };
+  TIK_TRY(std::string const whole, try_gpu(protections.layers));
   if (whole.empty()) {
     protections.gpu_layers = protections.layers;
     return {};
   }
   Layers working;
-  TIK_TRY(std::string const bare, try_layers(working, scratch, GpuUse::probe));
+  TIK_TRY(std::string const bare, try_gpu(working));
   if (!bare.empty()) return input_error(bare);
   constexpr Layer user_namespace = {"user-namespace", &Layers::user_namespace, "no namespace can be had without being root"};
   std::vector<Layer> wanted = {user_namespace};
@@ -116,7 +119,7 @@ Result<void> probe_gpu(std::filesystem::path const& scratch, Protections& protec
     }
     Layers wider = working;
     wider.*layer.flag = true;
-    TIK_TRY(std::string const reason, try_layers(wider, scratch, GpuUse::probe));
+    TIK_TRY(std::string const reason, try_gpu(wider));
     if (reason.empty()) {
       working = wider;
     } else {

@@ -50,6 +50,7 @@ enum class GpuUse { none, serve, probe, command };
 struct ChildPlan {
   std::vector<std::string> command; // an argument vector; empty: the worker loop, serving requests on its socket
   GpuUse gpu = GpuUse::none;        // other than none: the devices of the GPU are let through
+  int gpu_number = 0;               // the only one that is seen, as nvidia-smi numbers them
   std::vector<std::string> environment;
   std::vector<Mount> mounts;
   std::string working_directory = "/"; // inside
@@ -75,8 +76,8 @@ Result<ChildPlan> decode_plan(std::string const& bytes);
 Result<Protections> probe_protections(std::filesystem::path const& scratch);
 
 // Tries the GPU under the layers that work here, and without those under which it does not; each such loss is added to
-// `protections.missing`. An input error when this machine has no GPU that works.
-Result<void> probe_gpu(std::filesystem::path const& scratch, Protections& protections);
+// `protections.missing`. `gpu_number` as nvidia-smi numbers them. An input error when this machine has no such GPU that works.
+Result<void> probe_gpu(std::filesystem::path const& scratch, Protections& protections, int gpu_number = 0);
 
 // The folder as a process of the plan sees it: `inside` when it has a file system of its own, else the path on the host.
 std::string seen_path(Layers const& layers, Mount const& mount);

@@ -91,6 +91,7 @@ ChildPlan child_plan(SessionPlan const& plan, std::filesystem::path const& stagi
   child.layers = plan.layers;
   child.filter = plan.gpu ? CallFilter::gpu_worker : CallFilter::worker;
   child.gpu = plan.gpu ? GpuUse::serve : GpuUse::none;
+  child.gpu_number = plan.gpu_number;
   // What the worker is allowed for itself, beyond the memory that the parent shares with it.
   std::int64_t const memory_mb =
       plan.limits.memory_mb + static_cast<std::int64_t>((plan.input_bytes + plan.output_bytes) >> 20) + 64;

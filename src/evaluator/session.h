@@ -23,6 +23,7 @@ struct SessionPlan {
   std::size_t input_bytes = 0, output_bytes = 0;
   std::optional<int> processor;
   bool gpu = false;          // the worker runs calls on a GPU, in memory of its own
+  int gpu_number = 0;        // which one, as nvidia-smi numbers them
   GpuWatch* watch = nullptr; // says how much memory of the GPU is taken; null: not known
   std::atomic<bool> const* cancel = nullptr;
 };

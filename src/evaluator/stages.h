@@ -26,6 +26,7 @@ struct StageContext {
   Layers layers;             // of a command
   Layers worker_layers;      // of a worker
   std::uint64_t seed;        // of the inputs: the specification's and a value of this audit's own
+  int gpu_number;            // the GPU, as nvidia-smi numbers them
   GpuWatch* watch = nullptr; // of the GPU, where there is one that can be asked
   std::atomic<bool> const* cancel = nullptr;
   std::function<void(double fraction)> progress;

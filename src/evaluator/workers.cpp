@@ -65,6 +65,7 @@ Checked<Session> start_session(StageContext const& context, BuiltImplementation 
   plan.scratch = context.scratch;
   plan.layers = context.worker_layers;
   plan.gpu = context.gpu();
+  plan.gpu_number = context.gpu_number;
   plan.watch = context.watch;
   plan.limits = context.specification.run_limits;
   plan.input_bytes = need.input_bytes;

@@ -231,6 +231,7 @@ TEST_F(BadInput, EvaluationOfWhatIsNotThere) {
   spill(folder_ / "spec.toml", sample_specification());
   expect_bad_input(tik({"evaluate", folder_ / "none.toml", folder_.path().string()}), {"none.toml"});
   expect_bad_input(tik({"evaluate", folder_ / "spec.toml", folder_ / "none"}), {"none", "implementation.toml"});
+  expect_bad_input(tik({"evaluate", folder_ / "spec.toml", folder_.path().string(), "--devices", "1"}), {"target is cpu"});
   expect_bad_input(tik({"evaluate", folder_ / "spec.toml", folder_.path().string(), "--incumbent", folder_ / "none"}),
                    {"none"});
 }

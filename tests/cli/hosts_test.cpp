@@ -247,6 +247,8 @@ TEST_F(HostsApart, BundleThatIsNoneIsRefusedBeforeAnythingIsWritten) {
   expect_bad_input(host.evaluate(folder_ / "cut.tik", host / "out"), {"cut.tik", "was cut"});
   EXPECT_FALSE(std::filesystem::exists(host / "out"));
   expect_bad_input(tik({"evaluate", "--bundle", folder_ / "three.tik"}), {"--out"});
+  expect_bad_input(tik({"evaluate", "--bundle", folder_ / "three.tik", "--out", host / "out", "--devices", "0,1"}),
+                   {"target is cpu", "devices"});
   expect_bad_input(tik({"evaluate"}), {"SPEC"});
 }
 
