@@ -28,25 +28,46 @@ void flush_one_by_one(std::byte* begin, std::byte* end) {
 
 } // namespace
 
-void Arena::clear() { input_used_ = output_used_ = 0; }
+Arena::Arena(Session& session) : session_(session) {
+  cursors_[index_of(Part::values)] = {0, 0, bytes(Region::input).size()};
+  cursors_[index_of(Part::results)] = {0, 0, bytes(Region::output).size()};
+}
+
+Arena::Arena(Session& session, std::size_t value_bytes, std::size_t result_bytes) : session_(session), drawn_(true) {
+  std::size_t const inputs = bytes(Region::input).size(), outputs = bytes(Region::output).size();
+  cursors_ = {Cursor{0, 0, value_bytes}, Cursor{value_bytes, value_bytes, inputs}, Cursor{0, 0, outputs - result_bytes},
+              Cursor{outputs - result_bytes, outputs - result_bytes, outputs}};
+}
+
+void Arena::rewind(Random& random) {
+  cursors_[index_of(Part::values)].used = random.next() % largest_rewind;
+  Cursor& results = cursors_[index_of(Part::results)];
+  results.used = results.begin;
+}
+
+void Arena::clear() {
+  for (Cursor& cursor : cursors_) cursor.used = cursor.begin;
+}
 
 std::span<std::byte> Arena::bytes(Region region) const {
   return region == Region::input ? session_.input() : session_.output();
 }
 
-std::optional<std::size_t> Arena::place(Region region, std::size_t bytes, std::size_t alignment, Random& random) {
-  std::span<std::byte> const all = this->bytes(region);
-  std::size_t& used = region == Region::input ? input_used_ : output_used_;
-  std::size_t const earliest = used + guard_bytes + alignment * static_cast<std::size_t>(random.between(0, largest_gap));
+std::optional<std::size_t> Arena::place(Part part, std::size_t bytes, std::size_t alignment, Random& random) {
+  Cursor& cursor = cursors_[index_of(part)];
+  std::size_t const earliest = cursor.used + guard_bytes + alignment * static_cast<std::size_t>(random.between(0, largest_gap));
   std::size_t const offset = (earliest + alignment - 1) / alignment * alignment;
   std::size_t const end = offset + bytes;
-  if (end + guard_bytes > all.size()) return std::nullopt;
-  // Whoever reads beside a tensor finds NaN, and a page, a length or an offset that cannot be.
-  if (region == Region::input) {
-    std::memset(all.data() + used, 0xff, offset - used);
-    std::memset(all.data() + end, 0xff, guard_bytes);
+  if (end + guard_bytes > cursor.end) return std::nullopt;
+  // Whoever reads beside a tensor finds NaN, and a page, a length or an offset that cannot be. Drawn values have other drawn
+  // values around them.
+  bool const input = part == Part::values || part == Part::indices;
+  if (input && !(drawn_ && part == Part::values)) {
+    std::byte* const all = this->bytes(Region::input).data();
+    std::memset(all + cursor.used, 0xff, offset - cursor.used);
+    std::memset(all + end, 0xff, guard_bytes);
   }
-  used = end;
+  cursor.used = end;
   return offset;
 }
 

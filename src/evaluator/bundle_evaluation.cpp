@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -17,7 +19,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char incumbent_folder[] = "incumbent";
+constexpr std::size_t processors_a_build = 4;
+
+fs::path candidate_folder(fs::path const& sources, BundledSource const& candidate) {
+  return sources / ("candidate-" + candidate.id);
+}
+fs::path incumbent_folder(fs::path const& sources) { return sources / "incumbent"; }
 
 // The report that an earlier evaluation left, when it is one on this candidate.
 std::optional<Report> kept_report(BundleEvaluation const& evaluation, BundledSource const& candidate) {
@@ -87,6 +94,19 @@ class Candidates {
   std::optional<Error> error_;
 };
 
+// What one source needs to be evaluated or built.
+Request request_for(BundleEvaluation const& evaluation, fs::path const& source) {
+  return {.specification = evaluation.bundle.specification,
+          .seal = evaluation.bundle.seal,
+          .source = source,
+          .incumbent = std::nullopt,
+          .incumbent_latency_us = evaluation.bundle.incumbent_latency_us,
+          .scratch = evaluation.scratch,
+          .build_cache = evaluation.build_cache,
+          .progress = {},
+          .cancel = evaluation.cancel};
+}
+
 // Evaluates candidates on one GPU, or on the CPU, until none is left.
 class Evaluator {
  public:
@@ -109,21 +129,11 @@ class Evaluator {
  private:
   Result<Report> evaluate_candidate(BundledSource const& candidate, Protections const& protections) {
     Bundle const& bundle = evaluation_.bundle;
-    fs::path const source = sources_ / ("candidate-" + candidate.id);
-    TIK_CHECK(write_source_folder(source, candidate.files));
-    Request request{
-        .specification = bundle.specification,
-        .seal = bundle.seal,
-        .source = source,
-        .incumbent = std::nullopt,
-        .incumbent_latency_us = bundle.incumbent_latency_us,
-        .scratch = evaluation_.scratch,
-        .build_cache = evaluation_.build_cache,
-        .progress = [&](std::string_view stage, double fraction) { candidates_.progress(candidate, stage, fraction); },
-        .cancel = evaluation_.cancel,
-        .protections = &protections,
-        .gpu_number = gpu_number_};
-    if (bundle.incumbent) request.incumbent = sources_ / incumbent_folder;
+    Request request = request_for(evaluation_, candidate_folder(sources_, candidate));
+    request.progress = [&](std::string_view stage, double fraction) { candidates_.progress(candidate, stage, fraction); };
+    request.protections = &protections;
+    request.gpu_number = gpu_number_;
+    if (bundle.incumbent) request.incumbent = incumbent_folder(sources_);
     TIK_TRY(Report report, evaluate(request));
     TIK_CHECK(answers({candidate.id, report}, expected_of(bundle, candidate), bundle.specification));
     return report;
@@ -134,6 +144,33 @@ class Evaluator {
   fs::path const& sources_;
   int gpu_number_;
 };
+
+// Builds everything that will be evaluated on a GPU, several at a time, before any is: the builds are kept, and no build runs
+// beside a measurement. What cannot be built is found out when its turn comes.
+Result<void> build_ahead(BundleEvaluation const& evaluation, fs::path const& sources, Candidates& candidates, int gpu_number) {
+  std::vector<fs::path> wanted;
+  for (BundledSource const& candidate : evaluation.bundle.candidates)
+    if (!kept_report(evaluation, candidate)) wanted.push_back(candidate_folder(sources, candidate));
+  if (wanted.empty()) return {};
+  if (evaluation.bundle.incumbent) wanted.push_back(incumbent_folder(sources));
+  candidates.progress(evaluation.bundle.candidates.front(), "build", 0);
+  TIK_TRY(Protections const protections, protections_for(evaluation.bundle.specification, sources, gpu_number));
+  std::atomic<std::size_t> next = 0;
+  std::vector<std::thread> builders;
+  std::size_t const at_a_time = std::max<std::size_t>(1, std::thread::hardware_concurrency() / processors_a_build);
+  for (std::size_t i = 0; i < std::min(at_a_time, wanted.size()); ++i) {
+    builders.emplace_back([&] {
+      for (std::size_t w = next++; w < wanted.size(); w = next++) {
+        Request request = request_for(evaluation, wanted[w]);
+        request.protections = &protections;
+        request.gpu_number = gpu_number;
+        (void)try_build(request);
+      }
+    });
+  }
+  for (std::thread& builder : builders) builder.join();
+  return {};
+}
 
 } // namespace
 
@@ -149,9 +186,12 @@ Result<std::vector<HostReport>> evaluate_bundle(BundleEvaluation const& evaluati
     return machine_error(
         fmt::format("{}: cannot be created: {}; name a folder that may be written.", evaluation.out.string(), error.message()));
   TIK_TRY(ScratchFolder const sources, ScratchFolder::make(evaluation.scratch, "bundle"));
-  if (bundle.incumbent) TIK_CHECK(write_source_folder(sources.path() / incumbent_folder, bundle.incumbent->files));
+  for (BundledSource const& candidate : bundle.candidates)
+    TIK_CHECK(write_source_folder(candidate_folder(sources.path(), candidate), candidate.files));
+  if (bundle.incumbent) TIK_CHECK(write_source_folder(incumbent_folder(sources.path()), bundle.incumbent->files));
   Candidates candidates(evaluation);
   std::vector<int> const gpus = evaluation.gpus.empty() ? std::vector<int>{0} : evaluation.gpus;
+  if (bundle.specification.target != "cpu") TIK_CHECK(build_ahead(evaluation, sources.path(), candidates, gpus[0]));
   std::vector<std::thread> threads;
   auto const work = [&](std::size_t index) {
     Result<void> done = gpus.size() > 1 ? take_processors(index, gpus.size()) : Result<void>{};

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "src/evaluator/compare.h"
 #include "src/evaluator/parallel.h"
@@ -73,26 +74,18 @@ Json to_json(std::map<std::string, int> const& counts) {
   return json;
 }
 
-// {"cpu_seconds", "peak_memory_kb"} of all groups: the sum and the largest.
-Json sum_of_workers(std::vector<Json> const& groups) {
-  double cpu_seconds = 0;
-  std::int64_t peak_memory_kb = 0;
-  for (Json const& group : groups) {
-    cpu_seconds += group.at("cpu_seconds").get<double>();
-    peak_memory_kb = std::max(peak_memory_kb, group.at("peak_memory_kb").get<std::int64_t>());
-  }
-  return {{"cpu_seconds", cpu_seconds}, {"peak_memory_kb", peak_memory_kb}};
-}
-
 constexpr int steps_in_place = 16; // decode steps in one layout before it is laid out anew
 
 // Two workers: one only ever runs full, the other only decode and extend, so that neither can hand the other its results.
 class Consistency {
  public:
-  Consistency(StageContext const& context, Session& full, Session& cached, std::size_t group)
-      : context_(context), full_(full), cached_(cached), random_(context.seed ^ (0x636f6e7369737400 + group)) {}
+  Consistency(StageContext const& context, Session& full, Session& cached)
+      : context_(context), full_(full), cached_(cached), random_(context.seed) {}
 
-  Checked<void> check(Problem const& problem) {
+  // `number` names the problem: what is drawn for it follows from that and the seed, whichever group it falls to.
+  Checked<void> check(Problem const& problem, std::size_t number) {
+    random_ = Random(context_.seed ^ (0x636f6e7369730000 + number));
+    next_layout_ = number;
     std::vector<int> tokens = {problem.prompt + problem.response};
     while (static_cast<int>(tokens.size()) < problem.batch) {
       tokens.push_back(random_.between(1, problem.prompt) + problem.response);
@@ -244,34 +237,57 @@ class Consistency {
   std::map<std::string, int> counts_;
 };
 
-// Some of the problems with two workers of their own.
-Checked<std::map<std::string, int>> check_group(StageContext const& context, BuiltImplementation const& candidate,
-                                                std::vector<Problem> const& problems, std::size_t group, Json& workers) {
-  Checked<Session> full = start_session(context, candidate);
-  if (!full) return tl::unexpected(full.error());
-  Checked<Session> cached = start_session(context, candidate);
-  if (!cached) return tl::unexpected(cached.error());
-  Consistency consistency(context, *full, *cached, group);
-  for (std::size_t i = 0; i < problems.size(); ++i) {
-    if (auto checked = consistency.check(problems[i]); !checked) return tl::unexpected(checked.error());
-    if (group == 0) context.report_progress(static_cast<double>(i + 1) / static_cast<double>(problems.size()));
+// Problems, handed out to groups as they get to them: workers start one after another.
+class Problems {
+ public:
+  explicit Problems(StageContext const& context) : all_(all_problems(context.specification)) {
+    Random random(context.seed ^ 0x6f72646572);
+    random.shuffle(all_);
+    // The large ones first, so that all groups end at about the same time.
+    auto const tokens = [](Problem const& problem) { return (problem.prompt + problem.response) * problem.batch; };
+    if (context.gpu()) {
+      std::stable_sort(all_.begin(), all_.end(), [&](Problem const& a, Problem const& b) { return tokens(a) > tokens(b); });
+    }
   }
-  workers = close_workers({&*full, &*cached});
+  std::size_t count() const { return all_.size(); }
+  Problem const& operator[](std::size_t number) const { return all_[number]; }
+  // The number of a problem that no group has; at least count() when there is none.
+  std::size_t take() { return next_++; }
+  // Whoever takes another one finds none.
+  void stop() { next_ = all_.size(); }
+
+ private:
+  std::vector<Problem> all_;
+  std::atomic<std::size_t> next_ = 0;
+};
+
+// Problems until none is left, with two workers of their own.
+Checked<std::map<std::string, int>> check_group(StageContext const& context, BuiltImplementation const& candidate,
+                                                Problems& problems, Json& workers) {
+  Checked<std::pair<Session, Session>> sessions = start_two_sessions(context, candidate);
+  if (!sessions) return tl::unexpected(std::move(sessions.error()));
+  auto& [full, cached] = *sessions;
+  Consistency consistency(context, full, cached);
+  for (std::size_t number = problems.take(); number < problems.count(); number = problems.take()) {
+    if (auto checked = consistency.check(problems[number], number); !checked) {
+      problems.stop();
+      return tl::unexpected(checked.error());
+    }
+    context.report_progress(static_cast<double>(number + 1) / static_cast<double>(problems.count()));
+  }
+  workers = close_workers({&full, &cached});
   return consistency.counts();
 }
 
 } // namespace
 
 Checked<StageText> check_consistency(StageContext const& context, BuiltImplementation const& candidate) {
-  std::vector<Problem> problems = all_problems(context.specification);
-  Random random(context.seed ^ 0x6f72646572);
-  random.shuffle(problems);
-  std::vector<std::vector<Problem>> groups(std::min(groups_of(context), problems.size()));
-  for (std::size_t i = 0; i < problems.size(); ++i) groups[i % groups.size()].push_back(problems[i]);
-  std::vector<std::map<std::string, int>> counts(groups.size());
-  std::vector<Json> workers(groups.size());
-  auto const checked = in_parallel(groups.size(), [&](std::size_t group) -> Checked<void> {
-    Checked<std::map<std::string, int>> counted = check_group(context, candidate, groups[group], group, workers[group]);
+  Problems problems(context);
+  std::size_t const groups = std::min(groups_of(context), problems.count());
+  std::vector<std::map<std::string, int>> counts(groups);
+  std::vector<Json> workers(groups);
+  auto const checked = in_parallel(groups, [&](std::size_t group) -> Checked<void> {
+    Checked<std::map<std::string, int>> counted = check_group(context, candidate, problems, workers[group]);
     if (!counted) return tl::unexpected(counted.error());
     counts[group] = std::move(*counted);
     return {};
@@ -283,7 +299,7 @@ Checked<StageText> check_consistency(StageContext const& context, BuiltImplement
     for (auto const& [kind, count] : group) all[kind] += count, total += count;
   }
   return StageText{fmt::format("{} calls agree bit for bit with full.", total),
-                   {{"cases", to_json(all)}, {"workers", sum_of_workers(workers)}}};
+                   {{"cases", to_json(all)}, {"workers", workers_together(workers)}}};
 }
 
 } // namespace tik::evaluator

@@ -54,6 +54,11 @@ Result<Driver> load_driver() {
   symbols.find(driver.MemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2");
   symbols.find(driver.MemcpyDtoH, "cuMemcpyDtoH_v2");
   symbols.find(driver.MemsetD16Async, "cuMemsetD16Async");
+  symbols.find(driver.MemHostRegister, "cuMemHostRegister_v2");
+  symbols.find(driver.MemHostGetDevicePointer, "cuMemHostGetDevicePointer_v2");
+  symbols.find(driver.ModuleLoadData, "cuModuleLoadData");
+  symbols.find(driver.ModuleGetFunction, "cuModuleGetFunction");
+  symbols.find(driver.LaunchKernel, "cuLaunchKernel");
   symbols.find(driver.StreamCreate, "cuStreamCreate");
   symbols.find(driver.StreamSynchronize, "cuStreamSynchronize");
   symbols.find(driver.StreamBeginCapture, "cuStreamBeginCapture_v2");

@@ -20,6 +20,7 @@ struct GraphExecHandle;
 struct GraphNodeHandle;
 struct FunctionHandle;
 struct KernelHandle;
+struct ModuleHandle;
 using Context = ContextHandle*;
 using Stream = StreamHandle*;
 using Event = EventHandle*;
@@ -28,6 +29,7 @@ using GraphExec = GraphExecHandle*;
 using GraphNode = GraphNodeHandle*;
 using Function = FunctionHandle*;
 using Kernel = KernelHandle*;
+using Module = ModuleHandle*;
 
 // CUDA_KERNEL_NODE_PARAMS_v2
 struct KernelNode {
@@ -55,7 +57,8 @@ enum FunctionAttribute : int { static_shared_bytes = 1, local_bytes = 3, registe
 inline constexpr int kernel_node = 0;    // CU_GRAPH_NODE_TYPE_KERNEL
 inline constexpr int capture_global = 0; // CU_STREAM_CAPTURE_MODE_GLOBAL
 inline constexpr unsigned default_flags = 0;
-inline constexpr int persisting_l2_bytes = 6; // CU_LIMIT_PERSISTING_L2_CACHE_SIZE
+inline constexpr int persisting_l2_bytes = 6;                          // CU_LIMIT_PERSISTING_L2_CACHE_SIZE
+inline constexpr unsigned register_mapped = 2, register_read_only = 8; // CU_MEMHOSTREGISTER_...
 
 // The functions, by the names of the driver without their prefix.
 struct Driver {
@@ -74,6 +77,12 @@ struct Driver {
   Status (*MemcpyHtoDAsync)(Pointer, void const*, std::size_t, Stream);
   Status (*MemcpyDtoH)(void*, Pointer, std::size_t);
   Status (*MemsetD16Async)(Pointer, unsigned short, std::size_t, Stream);
+  Status (*MemHostRegister)(void*, std::size_t, unsigned);
+  Status (*MemHostGetDevicePointer)(Pointer*, void*, unsigned);
+  Status (*ModuleLoadData)(Module*, void const*);
+  Status (*ModuleGetFunction)(Function*, Module, char const*);
+  Status (*LaunchKernel)(Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Stream, void**,
+                         void**);
   Status (*StreamCreate)(Stream*, unsigned);
   Status (*StreamSynchronize)(Stream);
   Status (*StreamBeginCapture)(Stream, int);

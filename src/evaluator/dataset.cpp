@@ -7,8 +7,8 @@
 namespace tik::evaluator {
 namespace {
 
-std::vector<tik_bf16> draw_values(std::size_t count, float scale, Random& random) {
-  std::vector<tik_bf16> values(count);
+Tensor<tik_bf16> draw_values(std::size_t count, float scale, Random& random) {
+  Tensor<tik_bf16> values(count);
   for (tik_bf16& value : values) value = to_bf16(scale * random.normal());
   return values;
 }
@@ -72,16 +72,18 @@ Dataset draw(tik_attention_shape const& shape, std::vector<int> const& tokens, D
   return dataset;
 }
 
-DrawnRows::DrawnRows(tik_attention_shape const& shape, Random& random)
-    : shape_(shape), random_(random), pool_(draw_values(std::size_t{1} << 20, 1.0f, random)) {}
+DrawnValues::DrawnValues(Random& random) : pool_(draw_values(std::size_t{1} << 20, 1.0f, random)) {}
 
-void DrawnRows::fill(std::vector<tik_bf16>& tensor, int rows, int heads) {
+void DrawnValues::copy(tik_bf16* target, std::size_t count, Random& random) const {
+  std::memcpy(target, pool_.data() + random.next() % (pool_.size() - count), count * sizeof(tik_bf16));
+}
+
+DrawnRows::DrawnRows(tik_attention_shape const& shape, Random& random) : shape_(shape), random_(random), values_(random) {}
+
+void DrawnRows::fill(Tensor<tik_bf16>& tensor, int rows, int heads) {
   std::size_t const row = static_cast<std::size_t>(heads) * static_cast<std::size_t>(shape_.head_dim);
-  std::size_t const places = pool_.size() - row;
   tensor.resize(row * static_cast<std::size_t>(rows));
-  for (std::size_t i = 0; i < static_cast<std::size_t>(rows); ++i) {
-    std::memcpy(tensor.data() + i * row, pool_.data() + random_.next() % places, row * sizeof(tik_bf16));
-  }
+  for (std::size_t i = 0; i < static_cast<std::size_t>(rows); ++i) values_.copy(tensor.data() + i * row, row, random_);
 }
 
 Sequence DrawnRows::sequence(int tokens, int first_query) {
@@ -102,13 +104,13 @@ Sequence DrawnRows::queries(int tokens, int first_query) {
 void redraw_token(Dataset& dataset, int sequence, int token, Random& random) {
   Sequence& drawn = dataset.sequences[static_cast<std::size_t>(sequence)];
   std::size_t const row = static_cast<std::size_t>(dataset.shape.kv_heads) * static_cast<std::size_t>(dataset.shape.head_dim);
-  for (std::vector<tik_bf16>* tensor : {&drawn.keys, &drawn.values}) {
+  for (Tensor<tik_bf16>* tensor : {&drawn.keys, &drawn.values}) {
     for (std::size_t i = 0; i < row; ++i) (*tensor)[static_cast<std::size_t>(token) * row + i] = to_bf16(random.normal());
   }
 }
 
 void redraw_queries(Dataset& dataset, int sequence, int first, int count, Random& random) {
-  std::vector<tik_bf16>& queries = dataset.sequences[static_cast<std::size_t>(sequence)].queries;
+  Tensor<tik_bf16>& queries = dataset.sequences[static_cast<std::size_t>(sequence)].queries;
   std::size_t const row =
       static_cast<std::size_t>(dataset.shape.query_heads) * static_cast<std::size_t>(dataset.shape.head_dim);
   std::size_t const begin =

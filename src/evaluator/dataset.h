@@ -6,6 +6,7 @@
 
 #include "operators/attention/contract.h"
 #include "src/evaluator/random.h"
+#include "src/evaluator/tensor.h"
 #include "src/spec/specification.h"
 
 namespace tik::evaluator {
@@ -23,7 +24,7 @@ Distribution distribution_from(std::string_view name);
 struct Sequence {
   int tokens = 0;
   int first_query = 0; // the queries before it are not there
-  std::vector<tik_bf16> queries, keys, values;
+  Tensor<tik_bf16> queries, keys, values;
 };
 
 struct Dataset {
@@ -39,8 +40,19 @@ tik_attention_shape contract_shape(spec::AttentionShape const& shape);
 // Fresh values for sequences of the given lengths.
 Dataset draw(tik_attention_shape const& shape, std::vector<int> const& tokens, Distribution distribution, Random& random);
 
-// Normal values by rows that are copied from a pool of drawn ones, from a random place each: for sequences too long to draw
-// number by number.
+// Normal values that are copied from a pool of drawn ones, from a random place each time: for more than can be drawn number by
+// number. May be read from several threads.
+class DrawnValues {
+ public:
+  explicit DrawnValues(Random& random);
+  // At most 2^16 values at a time.
+  void copy(tik_bf16* target, std::size_t count, Random& random) const;
+
+ private:
+  Tensor<tik_bf16> pool_;
+};
+
+// Sequences too long to draw number by number: of such values, row by row.
 class DrawnRows {
  public:
   DrawnRows(tik_attention_shape const& shape, Random& random);
@@ -50,11 +62,11 @@ class DrawnRows {
   Sequence queries(int tokens, int first_query);
 
  private:
-  void fill(std::vector<tik_bf16>& tensor, int rows, int heads);
+  void fill(Tensor<tik_bf16>& tensor, int rows, int heads);
 
   tik_attention_shape shape_;
   Random& random_;
-  std::vector<tik_bf16> pool_;
+  DrawnValues values_;
 };
 
 // Fresh normal values for the key and value of one token, and for some queries.

@@ -2,6 +2,8 @@
 // two sources: the nodes of the timed graphs (device_dispatch() in device_timing.h), and the kernels that CUPTI saw run.
 #pragma once
 
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "src/evaluator/stages.h"
@@ -23,8 +25,15 @@ struct RecordedKernels {
 // the other way: a sentence for each kernel. Empty: they agree.
 std::vector<std::string> differences(RecordedKernels const& recorded, Json const& nodes);
 
-// The evidence "dispatch" from kernels that CUPTI records in a run of its own, compared with `nodes`, the evidence from the
-// nodes of the timed graphs. Where CUPTI is not to be had it is `nodes`, with the reason in data["not_recorded"].
-Evidence recorded_dispatch(StageContext const& context, BuiltImplementation const& candidate, Evidence const& nodes);
+// What CUPTI recorded of every workload in a run of its own; `reason`: why it could not.
+struct Recording {
+  std::string source, reason;
+  std::vector<std::pair<std::string, RecordedKernels>> workloads; // by id
+};
+Recording record_kernels(StageContext const& context, BuiltImplementation const& candidate);
+
+// The evidence "dispatch" from a recording, compared with `nodes`, the evidence from the nodes of the timed graphs. Where CUPTI
+// is not to be had it is `nodes`, with the reason in data["not_recorded"].
+Evidence recorded_dispatch(Recording const& recording, Evidence const& nodes);
 
 } // namespace tik::evaluator

@@ -144,7 +144,7 @@ Checked<void> write_call(StageContext const& context, BuiltImplementation const&
   Random random(context.seed ^ 0x70726f66696c65);
   TimedWorkload const timed = prepare_workload(workload, context.specification.shape, false, random);
   Arena arena(*session);
-  Checked<Image> image = Image::place(arena, timed.dataset, timed.shapes[0], random);
+  Checked<Image> image = Image::place(arena, timed.dataset, timed.shape, random);
   if (!image) return tl::unexpected(std::move(image.error()));
   image->use_graph(false);
   if (Checked<Outputs> const outputs = image->run(); !outputs) return tl::unexpected(outputs.error());
@@ -153,7 +153,7 @@ Checked<void> write_call(StageContext const& context, BuiltImplementation const&
   call.transfer.output = image->output_extent();
   Result<void> const written =
       write_tape(folder, {LoadRequest{library, symbols_of(candidate.manifest)}, call},
-                 session->input().first(arena.used(Region::input)), session->output().first(arena.used(Region::output)));
+                 session->input().first(arena.used(Part::values)), session->output().first(arena.used(Part::results)));
   if (!written) return machine_failure(written.error());
   session->close();
   return {};

@@ -2,14 +2,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <future>
 #include <map>
 #include <optional>
 
 #include "src/evaluator/device_dispatch.h"
+#include "src/evaluator/device_inputs.h"
+#include "src/evaluator/device_timing.h"
 #include "src/evaluator/kernel_name.h"
 #include "src/evaluator/text.h"
-#include "src/evaluator/timed_calls.h"
 
 namespace tik::evaluator {
 namespace {
@@ -52,10 +52,10 @@ void compare(Counts const& ran, Counts const& nodes, char const* when, std::vect
   }
 }
 
-Checked<std::vector<NodeReply>> record(Session& session, Image& image, std::string& source) {
+Checked<std::vector<NodeReply>> record(Session& session, CallRequest const& call, std::string& source) {
   constexpr char doing[] = "the recording of kernels";
   if (auto begun = session.exchange_done(RecordRequest{true}, doing); !begun) return tl::unexpected(begun.error());
-  if (Checked<Outputs> const outputs = image.run(); !outputs) return tl::unexpected(outputs.error());
+  if (auto called = session.exchange_done(call, doing); !called) return tl::unexpected(called.error());
   Checked<CallResult> const ended = session.exchange_done(RecordRequest{false}, doing);
   if (!ended) return tl::unexpected(ended.error());
   source = valid_utf8(ended->reply.error);
@@ -69,32 +69,45 @@ Checked<std::vector<NodeReply>> record(Session& session, Image& image, std::stri
   return kernels;
 }
 
-Checked<RecordedKernels> record_workload(Session& session, TimedWorkload const& timed, Random& random, std::string& source) {
-  Arena arena(session);
-  Checked<Image> image = Image::place(arena, timed.dataset, timed.shapes[0], random);
-  if (!image) return tl::unexpected(std::move(image.error()));
-  image->use_graph(false);
-  if (Checked<Outputs> const first = image->run(); !first) return tl::unexpected(first.error()); // what is made only once
+Checked<RecordedKernels> record_workload(Session& session, CallRequest call, std::string& source) {
+  call.transfer.graph = false;
+  auto const first = session.exchange_done(call, "a call to be recorded"); // what is made only once
+  if (!first) return tl::unexpected(first.error());
   RecordedKernels recorded;
   for (auto const part : {&RecordedKernels::called, &RecordedKernels::captured, &RecordedKernels::launched}) {
-    image->use_graph(part != &RecordedKernels::called);
-    Checked<std::vector<NodeReply>> kernels = record(session, *image, source);
+    call.transfer.graph = part != &RecordedKernels::called;
+    Checked<std::vector<NodeReply>> kernels = record(session, call, source);
     if (!kernels) return tl::unexpected(std::move(kernels.error()));
     recorded.*part = std::move(*kernels);
   }
   return recorded;
 }
 
-// One call of every workload. The gigabytes of a GPU's workloads are drawn side by side.
-std::vector<std::future<TimedWorkload>> draw_workloads(spec::Specification const& specification, Random& random) {
-  std::vector<std::future<TimedWorkload>> drawn;
-  for (spec::Workload const& workload : specification.workloads) {
-    drawn.push_back(std::async(std::launch::async, [&specification, &workload, seed = random.next()] {
-      Random own(seed);
-      return prepare_workload(workload, specification.shape, false, own);
-    }));
+// In a worker that has all workloads laid out as the timed ones have.
+Checked<void> record_all(StageContext const& context, BuiltImplementation const& candidate, Recording& recording) {
+  Random random(context.seed ^ 0x6b65726e656c73);
+  std::vector<TimedWorkload> workloads;
+  for (spec::Workload const& workload : context.specification.workloads)
+    workloads.push_back(prepare_workload(workload, context.specification.shape, true, random));
+  DrawnValues const values(random);
+  auto inputs = draw_inputs(memory_need(context.specification, WorkerUse::timing), values, random);
+  if (!inputs) return machine_failure(inputs.error());
+  Checked<std::unique_ptr<DeviceTiming>> timing = DeviceTiming::start(context, candidate, std::move(*inputs));
+  if (!timing) return tl::unexpected(timing.error());
+  if (auto laid_out = (*timing)->lay_out(workloads, nullptr, random); !laid_out) return laid_out;
+  for (std::size_t w = 0; w < workloads.size(); ++w) {
+    std::string const& id = workloads[w].workload->id;
+    Checked<RecordedKernels> recorded =
+        record_workload((*timing)->session(), (*timing)->image(w, 0).request(), recording.source);
+    if (!recorded) {
+      Failure failure = recorded.error();
+      failure.message = id + ": " + failure.message;
+      return tl::unexpected(std::move(failure));
+    }
+    recording.workloads.emplace_back(id, std::move(*recorded));
   }
-  return drawn;
+  (*timing)->session().close();
+  return {};
 }
 
 // The nodes of one workload's timed graph; none when they are not known.
@@ -135,28 +148,26 @@ std::vector<std::string> differences(RecordedKernels const& recorded, Json const
   return found;
 }
 
-Evidence recorded_dispatch(StageContext const& context, BuiltImplementation const& candidate, Evidence const& nodes) {
-  Random random(context.seed ^ 0x6b65726e656c73);
-  std::vector<std::future<TimedWorkload>> drawn = draw_workloads(context.specification, random);
-  Checked<Session> session = start_session(context, candidate);
-  if (!session) return not_recorded(nodes, session.error().message);
+Recording record_kernels(StageContext const& context, BuiltImplementation const& candidate) {
+  Recording recording;
+  if (auto recorded = record_all(context, candidate, recording); !recorded)
+    recording.reason = recorded.error().error ? recorded.error().error->message : recorded.error().message;
+  return recording;
+}
+
+Evidence recorded_dispatch(Recording const& recording, Evidence const& nodes) {
+  if (!recording.reason.empty()) return not_recorded(nodes, recording.reason);
   Evidence evidence;
   evidence.name = "dispatch";
   Json table = Json::array(), found = Json::array();
-  std::string source;
-  for (std::future<TimedWorkload>& each : drawn) {
-    TimedWorkload const timed = each.get();
-    spec::Workload const& workload = *timed.workload;
-    Checked<RecordedKernels> const recorded = record_workload(*session, timed, random, source);
-    if (!recorded) return not_recorded(nodes, fmt::format("{}: {}", workload.id, recorded.error().message));
-    std::optional<Json> const known = nodes_of(nodes, workload.id);
-    table.push_back({{"workload", workload.id}, {"launches", launches_json(recorded->called, known.value_or(Json::array()))}});
+  for (auto const& [workload, recorded] : recording.workloads) {
+    std::optional<Json> const known = nodes_of(nodes, workload);
+    table.push_back({{"workload", workload}, {"launches", launches_json(recorded.called, known.value_or(Json::array()))}});
     if (!known) continue;
-    for (std::string const& difference : differences(*recorded, *known)) found.push_back(workload.id + ": " + difference);
+    for (std::string const& difference : differences(recorded, *known)) found.push_back(workload + ": " + difference);
   }
-  session->close();
   evidence.available = true;
-  evidence.source = source + ": the kernels of a call in a process of its own" +
+  evidence.source = recording.source + ": the kernels of a call in a process of its own" +
                     (nodes.available ? ", compared with the nodes of the timed CUDA graphs" : "");
   evidence.data = {{"declared", false}, {"workloads", std::move(table)}};
   if (nodes.available) {

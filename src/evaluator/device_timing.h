@@ -9,9 +9,15 @@ namespace tik::evaluator {
 
 class DeviceTiming {
  public:
-  // Starts a worker, lays out every launch of every workload in its memory, copies all to the device and captures the graphs.
+  // Starts a worker on inputs (draw_inputs) that it may share with others.
   static Checked<std::unique_ptr<DeviceTiming>> start(StageContext const& context, BuiltImplementation const& implementation,
-                                                      std::vector<TimedWorkload> const& workloads, Random& random);
+                                                      std::shared_ptr<SharedMemory> inputs);
+
+  // Lays out every launch of every workload and copies the inputs to the device. Beside another timing on the same inputs every
+  // call reads what it reads there.
+  Checked<void> lay_out(std::vector<TimedWorkload> const& workloads, DeviceTiming const* beside, Random& random);
+  // Captures the graphs.
+  Checked<void> capture(std::vector<TimedWorkload> const& workloads);
 
   struct Replay {
     double device_us = 0; // of the timed launches together, by the device's clock
@@ -23,9 +29,9 @@ class DeviceTiming {
   // What the latest replay wrote for one launch.
   Checked<Outputs> outputs(std::size_t workload, int launch);
 
-  Image& image(std::size_t workload, int launch) { return images_[workload][static_cast<std::size_t>(launch)]; }
-  // Remembers that the queries of a launch and these tokens of its cache changed in shared memory.
-  void note(std::size_t workload, int launch, Renewed const& renewed);
+  Image const& image(std::size_t workload, int launch) const { return images_[workload][static_cast<std::size_t>(launch)]; }
+  // Remembers that these parts of the inputs changed.
+  void note(std::vector<Extent> const& changed) { changed_.insert(changed_.end(), changed.begin(), changed.end()); }
 
   Session& session() { return session_; }
   // The number of a workload's graph, for InspectRequest.
@@ -36,16 +42,19 @@ class DeviceTiming {
   int timed_launches(std::size_t workload) const { return timed_launches_[workload]; }
 
  private:
-  explicit DeviceTiming(Session session) : session_(std::move(session)) {}
-  Checked<void> lay_out(TimedWorkload const& workload, Random& random);
-  Checked<void> upload(std::size_t workload);
-  Checked<void> capture(TimedWorkload const& workload, std::size_t index);
+  DeviceTiming(Session session, MemoryNeed const& need)
+      : session_(std::move(session)), arena_(session_, need.value_bytes, need.result_bytes) {}
+  Checked<void> place(TimedWorkload const& workload, std::vector<Image> const* beside, Random& random);
+  Checked<void> upload_all();
+  Checked<void> capture_one(TimedWorkload const& workload, std::size_t index);
+  // Copies parts of the inputs to the device, and fills parts of the outputs there.
+  Checked<void> upload(std::vector<Extent> copied, std::vector<Extent> const& filled, std::uint16_t filling);
 
   Session session_;
-  Arena arena_{session_};
+  Arena arena_;
   std::size_t table_ = 0;                  // where parts of the regions are listed in the input region
   std::vector<std::vector<Image>> images_; // [workload][launch]
-  std::vector<std::vector<Extent>> changed_;
+  std::vector<Extent> changed_;
   std::vector<std::uint32_t> graphs_;
   std::vector<int> launches_, timed_launches_; // [workload]
 };

@@ -9,6 +9,7 @@
 
 #include "src/evaluator/cupti.h"
 #include "src/evaluator/device.h"
+#include "src/evaluator/device_scatter.h"
 #include "src/evaluator/loaded_library.h"
 #include "src/evaluator/tape.h"
 #include "src/evaluator/worker.h"
@@ -72,7 +73,11 @@ class DeviceWorker {
 
   Reply serve(UploadRequest const& request) {
     Steps step(driver_);
-    for (std::uint64_t i = 0; i < request.copied + request.poisoned && !step.failed(); ++i) {
+    bool const together = request.together && request.copied > 0 && scatter_is_there();
+    if (together) {
+      step("copying the inputs", scatter_.run(driver_, device_.stream, device_.input, request.table, request.copied));
+    }
+    for (std::uint64_t i = together ? request.copied : 0; i < request.copied + request.poisoned && !step.failed(); ++i) {
       Extent part;
       std::memcpy(&part, memory_.input.base + request.table + i * sizeof part, sizeof part);
       std::uint64_t const bytes = part.end - part.begin;
@@ -144,6 +149,11 @@ class DeviceWorker {
 
   TimedGraph const* find(std::uint32_t number) const {
     return number >= 1 && number <= graphs_.size() ? &graphs_[number - 1] : nullptr;
+  }
+
+  bool scatter_is_there() {
+    if (!scatter_loaded_) scatter_loaded_ = scatter_.load(driver_, memory_.input);
+    return *scatter_loaded_;
   }
 
   cuda::Status to_device(cuda::Pointer device, Mapping const& host, Extent const& part) const {
@@ -273,6 +283,8 @@ class DeviceWorker {
   cuda::Driver const& driver_;
   LoadedLibrary library_;
   cuda::KernelRecorder recorder_;
+  Scatter scatter_;
+  std::optional<bool> scatter_loaded_; // when it was wanted
   std::vector<CallRequest> planned_;
   std::vector<TimedGraph> graphs_;
   cuda::GraphExec single_ = nullptr;

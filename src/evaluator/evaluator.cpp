@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <future>
+#include <mutex>
 
 #include "src/base/files.h"
 #include "src/base/source_folder.h"
+#include "src/evaluator/device_dispatch.h"
 #include "src/evaluator/evidence.h"
 #include "src/evaluator/machine.h"
 #include "src/evaluator/measurement.h"
@@ -77,11 +80,25 @@ Result<Source> take_source(fs::path const& from, fs::path const& scratch) {
   return Source{std::move(folder), hash_source_files(files)};
 }
 
+// The specification's seed and a value that no candidate can foresee.
+std::uint64_t draw_seed(spec::Specification const& specification) {
+  std::uint64_t drawn = 0;
+  if (getrandom(&drawn, sizeof drawn, 0) != static_cast<ssize_t>(sizeof drawn)) {
+    drawn = static_cast<std::uint64_t>(Clock::now().time_since_epoch().count());
+  }
+  return specification.checks.seed ^ drawn;
+}
+
 // One evaluation: runs the stages in order and writes the report as it goes.
 class Evaluation {
  public:
   Evaluation(Request const& request, fs::path scratch, Protections const& protections, GpuWatch* watch)
-      : request_(request), scratch_(std::move(scratch)), protections_(protections), watch_(watch), begin_(Clock::now()) {
+      : request_(request),
+        scratch_(std::move(scratch)),
+        protections_(protections),
+        watch_(watch),
+        begin_(Clock::now()),
+        seed_(draw_seed(request.specification)) {
     report_.specification_sha256 = request.seal;
     report_.evaluator_version = std::string(evaluator_version);
     report_.started_at = utc_now();
@@ -90,9 +107,7 @@ class Evaluation {
 
   Result<Report> run() {
     TIK_CHECK(stage("build", [&] { return build_candidate(); }));
-    TIK_CHECK(stage("consistency", [&] { return check_consistency(context("consistency"), *candidate_); }));
-    TIK_CHECK(stage("accuracy", [&] { return check_accuracy(context("accuracy"), *candidate_); }));
-    TIK_CHECK(stage("robustness", [&] { return check_robustness(context("robustness"), *candidate_); }));
+    TIK_CHECK(checks());
     TIK_CHECK(stage("measurement", [&] { return measure(); }));
     TIK_CHECK(stage("evidence", [&] { return collect(); }));
     report_.machine = describe_machine(candidate_ ? candidate_->built.folder / candidate_->built.library_name : fs::path());
@@ -110,8 +125,25 @@ class Evaluation {
   }
 
  private:
+  // What a stage came to.
+  struct Ended {
+    Checked<StageText> result;
+    double seconds;
+  };
+  template <class Run>
+  static Ended timed(Run run) {
+    Clock::time_point const begin = Clock::now();
+    Checked<StageText> result = run();
+    return {std::move(result), seconds_since(begin)};
+  }
+
+  // Runs a stage, unless one before it failed.
   template <class Run>
   Result<void> stage(std::string const& name, Run run) {
+    return stage_from(name, [&] { return timed(run); });
+  }
+  template <class End>
+  Result<void> stage_from(std::string const& name, End end) {
     Stage stage;
     stage.name = name;
     if (!failed_.empty()) {
@@ -122,18 +154,42 @@ class Evaluation {
     if (request_.cancel != nullptr && request_.cancel->load()) {
       return tl::unexpected(Error{ErrorKind::cancelled, "The evaluation was cancelled."});
     }
-    if (request_.progress) request_.progress(name, 0);
-    Clock::time_point const begin = Clock::now();
-    Checked<StageText> result = run();
-    stage.seconds = seconds_since(begin);
+    report_progress(name, 0);
+    Ended ended = end();
+    Checked<StageText>& result = ended.result;
     if (!result && result.error().error) return tl::unexpected(*result.error().error);
+    stage.seconds = ended.seconds;
     stage.outcome = result ? Outcome::passed : Outcome::failed;
     stage.message = result ? std::move(result->message) : valid_utf8(result.error().message);
     stage.details = result ? std::move(result->details) : std::move(result.error().details);
     if (!result) failed_ = name;
     report_.stages.push_back(std::move(stage));
-    if (request_.progress) request_.progress(name, 1);
+    report_progress(name, 1);
     return {};
+  }
+
+  // On a GPU side by side, with the disassembly for the evidence: their time goes to starting workers and to
+  // what the parent does. On the CPU, whose processors the candidate needs, one after another.
+  Result<void> checks() {
+    using Check = Checked<StageText> (*)(StageContext const&, BuiltImplementation const&);
+    constexpr std::pair<char const*, Check> all[] = {
+        {"consistency", check_consistency}, {"accuracy", check_accuracy}, {"robustness", check_robustness}};
+    std::launch const way = on_gpu(request_.specification) ? std::launch::async : std::launch::deferred;
+    std::vector<std::future<Ended>> ended;
+    for (auto const& [name, check] : all) {
+      ended.push_back(std::async(
+          way, [this, name = name, check = check] { return timed([&] { return check(context(name), *candidate_); }); }));
+    }
+    if (candidate_) {
+      instructions_ = std::async(way, [this] { return instruction_evidence(context("evidence"), *candidate_); });
+    }
+    for (std::size_t i = 0; i < std::size(all); ++i) TIK_CHECK(stage_from(all[i].first, [&] { return ended[i].get(); }));
+    return {};
+  }
+
+  void report_progress(std::string_view name, double fraction) {
+    std::lock_guard const lock(progress_mutex_);
+    if (request_.progress) request_.progress(name, fraction);
   }
 
   StageContext context(std::string const& name) {
@@ -141,25 +197,13 @@ class Evaluation {
                          scratch_,
                          protections_.layers,
                          on_gpu(request_.specification) ? protections_.gpu_layers : protections_.layers,
-                         seed(),
+                         seed_,
                          request_.gpu_number,
                          watch_,
                          request_.cancel,
                          {}};
-    if (request_.progress) context.progress = [this, name](double fraction) { request_.progress(name, fraction); };
+    context.progress = [this, name](double fraction) { report_progress(name, fraction); };
     return context;
-  }
-
-  // The specification's seed and a value that no candidate can foresee.
-  std::uint64_t seed() {
-    if (!seed_) {
-      std::uint64_t drawn = 0;
-      if (getrandom(&drawn, sizeof drawn, 0) != static_cast<ssize_t>(sizeof drawn)) {
-        drawn = static_cast<std::uint64_t>(Clock::now().time_since_epoch().count());
-      }
-      seed_ = request_.specification.checks.seed ^ drawn;
-    }
-    return *seed_;
   }
 
   Checked<BuiltImplementation> build_source(Source const& source) {
@@ -194,6 +238,7 @@ class Evaluation {
   }
 
   Checked<StageText> measure() {
+    if (on_gpu(request_.specification)) instructions_.wait(); // nothing else runs while calls are timed
     std::optional<BuiltImplementation> incumbent;
     if (request_.incumbent) {
       Result<Source> const source = take_source(*request_.incumbent, scratch_);
@@ -203,8 +248,12 @@ class Evaluation {
       if (!built) return incumbent_failure(built.error());
       incumbent = std::move(*built);
     }
-    Checked<Measured> measured = measure_workloads(context("measurement"), *candidate_, incumbent ? &*incumbent : nullptr,
-                                                   request_.incumbent_latency_us);
+    recorded_us_ = request_.incumbent_latency_us;
+    return measure_beside(incumbent ? &*incumbent : nullptr);
+  }
+
+  Checked<StageText> measure_beside(BuiltImplementation const* incumbent) {
+    Checked<Measured> measured = measure_workloads(context("measurement"), *candidate_, incumbent, recorded_us_);
     if (!measured) return tl::unexpected(std::move(measured.error()));
     report_.workloads = std::move(measured->workloads);
     counters_ = std::move(measured->counters);
@@ -220,7 +269,10 @@ class Evaluation {
   }
 
   Checked<StageText> collect() {
-    report_.evidence = collect_evidence(context("evidence"), *candidate_, dispatch_, counters_, request_.profile);
+    if (on_gpu(request_.specification))
+      dispatch_ = recorded_dispatch(record_kernels(context("evidence"), *candidate_), dispatch_);
+    report_.evidence =
+        collect_evidence(context("evidence"), *candidate_, dispatch_, counters_, instructions_.get(), request_.profile);
     int available = 0;
     for (Evidence const& evidence : report_.evidence) available += evidence.available ? 1 : 0;
     StageText text{fmt::format("{} of {} kinds of evidence.", available, report_.evidence.size())};
@@ -240,31 +292,40 @@ class Evaluation {
   Clock::time_point begin_;
   Report report_;
   std::string failed_;
-  std::optional<std::uint64_t> seed_;
+  std::uint64_t seed_;
   std::optional<BuiltImplementation> candidate_;
+  std::map<std::string, double> recorded_us_; // of the incumbent, by workload
   Evidence counters_, dispatch_;
+  std::future<Evidence> instructions_;
+  std::mutex progress_mutex_;
 };
 
-// Runs `part` of an evaluation in a scratch folder of its own.
-template <class T>
-Result<T> in_scratch(Request const& request, Result<T> (Evaluation::*part)()) {
+// Has an evaluation in a scratch folder of its own do its part.
+template <class Part>
+auto in_scratch(Request const& request, Part part) -> std::invoke_result_t<Part, Evaluation&> {
   TIK_CHECK(check_request(request));
   TIK_TRY(ScratchFolder const scratch, ScratchFolder::make(request.scratch, "evaluation"));
   std::optional<GpuWatch> gpu;
   if (on_gpu(request.specification)) {
     if (Result<GpuMonitor> opened = GpuMonitor::open(request.gpu_number)) gpu.emplace(std::move(*opened));
   }
-  GpuWatch* const watch = gpu ? &*gpu : nullptr;
-  if (request.protections != nullptr) return (Evaluation(request, scratch.path(), *request.protections, watch).*part)();
-  TIK_TRY(Protections const protections, protections_for(request.specification, scratch.path(), request.gpu_number));
-  return (Evaluation(request, scratch.path(), protections, watch).*part)();
+  std::optional<Protections> probed;
+  if (request.protections == nullptr) {
+    TIK_TRY(probed, protections_for(request.specification, scratch.path(), request.gpu_number));
+  }
+  Evaluation evaluation(request, scratch.path(), probed ? *probed : *request.protections, gpu ? &*gpu : nullptr);
+  return part(evaluation);
 }
 
 } // namespace
 
-Result<Report> evaluate(Request const& request) { return in_scratch(request, &Evaluation::run); }
+Result<Report> evaluate(Request const& request) {
+  return in_scratch(request, [](Evaluation& evaluation) { return evaluation.run(); });
+}
 
-Result<Stage> try_build(Request const& request) { return in_scratch(request, &Evaluation::only_build); }
+Result<Stage> try_build(Request const& request) {
+  return in_scratch(request, [](Evaluation& evaluation) { return evaluation.only_build(); });
+}
 
 Result<Protections> protections_for(spec::Specification const& specification, fs::path const& scratch, int gpu_number) {
   TIK_TRY(Protections protections, probe_protections(scratch));

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "src/evaluator/device_dispatch.h"
 #include "src/evaluator/device_profile.h"
 #include "src/evaluator/sass.h"
 #include "src/evaluator/scratch.h"
@@ -66,6 +65,8 @@ Result<RunResult> disassemble(StageContext const& context, Built const& built, s
   return run(plan, std::move(options));
 }
 
+} // namespace
+
 Evidence instruction_evidence(StageContext const& context, BuiltImplementation const& candidate) {
   std::vector<std::string> command = {"objdump", "-d", "-C", "--no-show-raw-insn", "-w"};
   if (context.gpu()) command = {"cuobjdump", "--dump-sass"};
@@ -91,17 +92,13 @@ Evidence instruction_evidence(StageContext const& context, BuiltImplementation c
   return evidence;
 }
 
-} // namespace
-
 std::vector<Evidence> collect_evidence(StageContext const& context, BuiltImplementation const& candidate,
-                                       Evidence const& dispatch, Evidence const& counters,
+                                       Evidence const& dispatch, Evidence const& counters, Evidence const& instructions,
                                        std::vector<std::string> const& profile) {
   if (!context.gpu()) {
-    return {dispatch_evidence(context.specification, candidate.manifest), candidate.built.remarks,
-            instruction_evidence(context, candidate), counters};
+    return {dispatch_evidence(context.specification, candidate.manifest), candidate.built.remarks, instructions, counters};
   }
-  return {recorded_dispatch(context, candidate, dispatch), candidate.built.remarks, instruction_evidence(context, candidate),
-          device_profile(context, candidate, profile)};
+  return {dispatch, candidate.built.remarks, instructions, device_profile(context, candidate, profile)};
 }
 
 } // namespace tik::evaluator

@@ -33,8 +33,9 @@ void point(T*& pointer, Region region, std::size_t offset) {
 
 } // namespace
 
-std::optional<std::size_t> Image::reserve(Region region, std::size_t bytes, std::size_t alignment, Random& random) {
-  return arena_->place(region, std::max<std::size_t>(bytes, 1), shape_.dense ? 4096 : alignment, random);
+std::optional<std::size_t> Image::reserve(Part part, std::size_t bytes, std::size_t alignment, Random& random) {
+  if (shape_.dense) alignment = part == Part::indices ? 256 : 4096;
+  return arena_->place(part, std::max<std::size_t>(bytes, 1), alignment, random);
 }
 
 Checked<Image> Image::place(Arena& arena, Dataset const& dataset, CallShape const& shape, Random& random,
@@ -56,21 +57,30 @@ Checked<Image> Image::place(Arena& arena, Dataset const& dataset, CallShape cons
   bool const decode = shape.kind == spec::WorkloadKind::decode;
   args.limits = {args.batch + slack, image.total_rows_ + slack, decode ? 1 : query_length + slack, kv_length + 2 * slack};
   args.limits.query_length = std::min(args.limits.query_length, args.limits.query_tokens);
-  image.input_begin_ = arena.used(Region::input);
+  if (cache_of != nullptr) args.limits.kv_length = cache_of->request_.args.limits.kv_length;
+  image.input_begin_ = arena.used(Part::values);
   if (auto placed = image.place_tensors(dataset, random); !placed) return tl::unexpected(std::move(placed.error()));
   if (cache_of != nullptr) {
     image.take_cache(*cache_of);
   } else if (auto placed = image.place_cache(dataset, random); !placed) {
     return tl::unexpected(std::move(placed.error()));
   }
-  image.input_end_ = arena.used(Region::input);
+  image.input_end_ = arena.used(Part::values);
   if (auto placed = image.place_outputs(random); !placed) return tl::unexpected(std::move(placed.error()));
-  if (arena.session().gpu()) {
+  if (arena.session().gpu() && !arena.drawn()) {
     image.request_.transfer = {image.input_extent(), image.output_extent(), image.result_extent(), {}, 0, random.coin()};
-    auto const list = arena.place(Region::input, most_changes * sizeof(Extent), alignof(Extent), random);
+    auto const list = arena.place(Part::indices, most_changes * sizeof(Extent), alignof(Extent), random);
     if (!list) return too_large();
     image.change_list_ = *list;
   }
+  return image;
+}
+
+Checked<Image> Image::beside(Arena& arena, Random& random) const {
+  Image image = *this;
+  image.arena_ = &arena;
+  image.request_.args.workspace = nullptr;
+  if (auto placed = image.place_outputs(random); !placed) return tl::unexpected(std::move(placed.error()));
   return image;
 }
 
@@ -86,15 +96,15 @@ Checked<void> Image::place_tensors(Dataset const& dataset, Random& random) {
   args.query_head_stride = args.shape.head_dim + pad;
   args.query_token_stride = args.shape.query_heads * args.query_head_stride + pad;
   std::size_t const elements = static_cast<std::size_t>(args.limits.query_tokens * args.query_token_stride);
-  auto const queries = reserve(Region::input, elements * sizeof(tik_bf16), 16, random);
-  auto const offsets = reserve(Region::input, (shape_.rows.size() + 1) * sizeof(int32_t), 16, random);
-  auto const lengths = reserve(Region::input, shape_.rows.size() * sizeof(int32_t), 16, random);
+  auto const queries = reserve(Part::values, elements * sizeof(tik_bf16), 16, random);
+  auto const offsets = reserve(Part::indices, (shape_.rows.size() + 1) * sizeof(int32_t), 16, random);
+  auto const lengths = reserve(Part::indices, shape_.rows.size() * sizeof(int32_t), 16, random);
   if (!queries || !offsets || !lengths) return too_large();
   queries_ = *queries, offsets_ = *offsets, lengths_ = *lengths;
   if (!shape_.dense)
     std::fill_n(at<tik_bf16>(Region::input, queries_), elements, unused_cache); // else every element is written
   point(args.queries, Region::input, queries_);
-  write_queries(dataset);
+  if (!arena_->drawn()) write_queries(dataset);
   auto* const first = at<int32_t>(Region::input, offsets_);
   auto* const length = at<int32_t>(Region::input, lengths_);
   for (std::size_t b = 0; b < shape_.rows.size(); ++b) {
@@ -136,11 +146,11 @@ Checked<void> Image::place_cache(Dataset const& dataset, Random& random) {
   if (shape_.layout == spec::KvLayout::contiguous) kv.sequence_stride = block_stride;
   if (shape_.layout == spec::KvLayout::paged) kv.page_stride = block_stride;
   std::size_t const elements = static_cast<std::size_t>(blocks * block_stride);
-  auto const keys = reserve(Region::input, elements * sizeof(tik_bf16), 16, random);
-  auto const values = reserve(Region::input, elements * sizeof(tik_bf16), 16, random);
+  auto const keys = reserve(Part::values, elements * sizeof(tik_bf16), 16, random);
+  auto const values = reserve(Part::values, elements * sizeof(tik_bf16), 16, random);
   if (!keys || !values) return too_large();
   keys_ = *keys, values_ = *values;
-  bool const all_written = shape_.dense && shape_.layout != spec::KvLayout::paged;
+  bool const all_written = arena_->drawn() || (shape_.dense && shape_.layout != spec::KvLayout::paged);
   for (std::size_t const tensor : {keys_, values_}) {
     if (!all_written) std::fill_n(at<tik_bf16>(Region::input, tensor), elements, unused_cache);
   }
@@ -158,13 +168,13 @@ Checked<void> Image::place_cache(Dataset const& dataset, Random& random) {
         page_table_[b * static_cast<std::size_t>(kv.page_table_stride) + static_cast<std::size_t>(page)] = pages[next++];
       }
     }
-    auto const table = reserve(Region::input, page_table_.size() * sizeof(int32_t), 16, random);
+    auto const table = reserve(Part::indices, page_table_.size() * sizeof(int32_t), 16, random);
     if (!table) return too_large();
     table_ = *table;
     std::copy(page_table_.begin(), page_table_.end(), at<int32_t>(Region::input, table_));
     point(kv.page_table, Region::input, table_);
   }
-  for (int b = 0; b < args.batch; ++b) {
+  for (int b = 0; b < args.batch && !arena_->drawn(); ++b) {
     Rows const& rows = shape_.rows[static_cast<std::size_t>(b)];
     for (int token = 0; token < rows.first + rows.count; ++token) write_token(dataset, b, token);
   }
@@ -176,31 +186,31 @@ Checked<void> Image::place_outputs(Random& random) {
   int64_t const pad = shape_.dense ? 0 : 8 * random.between(0, 2);
   args.out_head_stride = args.shape.head_dim + pad;
   args.out_token_stride = args.shape.query_heads * args.out_head_stride + pad;
-  output_begin_ = arena_->used(Region::output);
+  output_begin_ = arena_->used(Part::workspace);
   auto const workspace_bytes = arena_->workspace(args.shape, args.limits);
   if (!workspace_bytes) return tl::unexpected(workspace_bytes.error());
   args.workspace_bytes = *workspace_bytes;
   if (*workspace_bytes > 0) {
-    auto const workspace = arena_->place(Region::output, *workspace_bytes, workspace_alignment, random);
+    auto const workspace = arena_->place(Part::workspace, *workspace_bytes, workspace_alignment, random);
     if (!workspace) {
       return candidate_failure(
           fmt::format("The candidate asks for {} bytes of workspace, more than is given.", *workspace_bytes));
     }
     workspace_ = *workspace;
-    std::memset(at<char>(Region::output, workspace_), 0, *workspace_bytes);
+    if (!arena_->drawn()) std::memset(at<char>(Region::output, workspace_), 0, *workspace_bytes);
     point(args.workspace, Region::output, workspace_);
   }
   std::size_t const rows = static_cast<std::size_t>(args.limits.query_tokens);
-  guard_begin_ = static_cast<std::size_t>(round_up(static_cast<std::int64_t>(arena_->used(Region::output)), 8));
+  guard_begin_ = static_cast<std::size_t>(round_up(static_cast<std::int64_t>(arena_->used(Part::results)), 8));
   auto const out =
-      reserve(Region::output, rows * static_cast<std::size_t>(args.out_token_stride) * sizeof(tik_bf16), 16, random);
-  auto const lse = reserve(Region::output, rows * static_cast<std::size_t>(args.shape.query_heads) * sizeof(float), 16, random);
-  auto const end = reserve(Region::output, guard_bytes, 16, random);
+      reserve(Part::results, rows * static_cast<std::size_t>(args.out_token_stride) * sizeof(tik_bf16), 16, random);
+  auto const lse = reserve(Part::results, rows * static_cast<std::size_t>(args.shape.query_heads) * sizeof(float), 16, random);
+  auto const end = reserve(Part::results, guard_bytes, 16, random);
   if (!out || !lse || !end) return too_large();
   out_ = *out, lse_ = *lse, guard_end_ = *end;
   point(args.out, Region::output, out_);
   point(args.lse, Region::output, lse_);
-  poison_outputs();
+  if (!arena_->drawn()) poison_outputs();
   return {};
 }
 
@@ -213,8 +223,7 @@ void Image::write_query_rows(Dataset const& dataset, int row_range, int first, i
   std::size_t const dim = static_cast<std::size_t>(args.shape.head_dim),
                     heads = static_cast<std::size_t>(args.shape.query_heads);
   Rows const& rows = shape_.rows[static_cast<std::size_t>(row_range)];
-  Sequence const& sequence =
-      dataset.sequences[static_cast<std::size_t>(rows.queries_of >= 0 ? rows.queries_of : rows.sequence)];
+  Sequence const& sequence = dataset.sequences[static_cast<std::size_t>(rows.sequence)];
   tik_bf16 const* source =
       sequence.queries.data() + static_cast<std::size_t>(rows.first + first - sequence.first_query) * heads * dim;
   // Heads that lie side by side are copied at once.
@@ -334,7 +343,7 @@ std::array<Extent, 2> Image::token_extents(int row_range, int token) const {
 Checked<void> Image::return_inputs(Random& random) {
   if (!arena_->session().gpu()) return {};
   Extent const input = input_extent();
-  auto const echo = arena_->place(Region::output, input.end - input.begin, 16, random);
+  auto const echo = arena_->place(Part::results, input.end - input.begin, 16, random);
   if (!echo) return too_large();
   request_.transfer.echo = *echo;
   request_.transfer.echoed = input;

@@ -16,7 +16,6 @@ struct Rows {
   int sequence = 0;
   int first = 0;
   int count = 0;
-  int queries_of = -1; // the sequence whose queries are taken, when it is another one
 };
 
 // What to call, apart from where the buffers lie.
@@ -30,46 +29,74 @@ struct CallShape {
 
 // The rows that a call returned, in the order of CallShape::rows: [rows, query_heads, head_dim] and [rows, query_heads].
 struct Outputs {
-  std::vector<tik_bf16> out;
-  std::vector<float> lse;
+  Tensor<tik_bf16> out;
+  Tensor<float> lse;
   // By the worker's own clocks, and the same two from outside it.
   double reported_cpu_us = 0, reported_wall_us = 0, cpu_us = 0, outside_us = 0;
 };
 
-// Hands out places in the two regions of a session.
+// What a place is for: queries, keys and values; lengths, offsets and tables; the workspace; outputs with their guards.
+enum class Part { values, indices, workspace, results };
+
+// Hands out places in the two regions of a session: inputs one after another in the one, the rest in the other.
 class Arena {
  public:
-  explicit Arena(Session& session) : session_(session) {}
+  explicit Arena(Session& session);
+  // For workloads that lie over each other: the first `value_bytes` of the inputs hold drawn values, which are taken as they
+  // are, and the last `result_bytes` of the outputs are for results. rewind() begins both again.
+  Arena(Session& session, std::size_t value_bytes, std::size_t result_bytes);
+  // Whether queries, keys and values are there before they are placed.
+  bool drawn() const { return drawn_; }
+  // Begins drawn values and results again, the values at a random place.
+  void rewind(Random& random);
   // Forgets everything placed so far.
   void clear();
-  // An offset for `bytes` bytes, at a random distance from what was placed before; nothing when the region is full.
-  std::optional<std::size_t> place(Region region, std::size_t bytes, std::size_t alignment, Random& random);
+  // An offset for `bytes` bytes, at a random distance from what was placed before; nothing when there is no room.
+  std::optional<std::size_t> place(Part part, std::size_t bytes, std::size_t alignment, Random& random);
   std::span<std::byte> bytes(Region region) const;
-  std::size_t used(Region region) const { return region == Region::input ? input_used_ : output_used_; }
+  std::size_t used(Part part) const { return cursors_[index_of(part)].used; }
   Session& session() { return session_; }
   // Bytes of workspace that the candidate asks for; asked once for the same shape and limits.
   Checked<std::size_t> workspace(tik_attention_shape const& shape, tik_attention_limits const& limits);
 
  private:
+  struct Cursor {
+    std::size_t begin = 0, used = 0, end = 0;
+  };
+  std::size_t index_of(Part part) const {
+    auto const index = static_cast<std::size_t>(part);
+    return drawn_ ? index : index / 2 * 2; // else values share with indices, and the workspace with results
+  }
+
   Session& session_;
-  std::size_t input_used_ = 0, output_used_ = 0;
+  bool drawn_ = false;
+  std::array<Cursor, 4> cursors_;
   std::map<std::vector<std::int64_t>, std::size_t> workspaces_;
 };
+// What rewind() may leave free before the first value.
+inline constexpr std::size_t largest_rewind = std::size_t{16} << 20;
 
 inline constexpr std::uint16_t output_poison = 0x7fc3; // a NaN that no computation makes
 
 class Image {
  public:
   // Lays the call out, with keys and values of its own or those of `cache_of`, an image of the same arena with the same
-  // lengths.
+  // lengths and layout. Where the arena's values are drawn already, only the shape of the dataset is looked at.
   static Checked<Image> place(Arena& arena, Dataset const& dataset, CallShape const& shape, Random& random,
                               Image const* cache_of = nullptr);
+
+  // The same call on the same inputs, for another worker that shares the memory they lie in.
+  Checked<Image> beside(Arena& arena, Random& random) const;
 
   // Poisons the outputs, calls, and takes the outputs back. Fails when the status is not TIK_OK, an element was not written or
   // is NaN, or a byte outside the outputs changed.
   Checked<Outputs> run();
   // The second half of run(): takes the outputs of a call that was made in another way.
   Checked<Outputs> collect();
+  // Everything from the first guard to the last, the outputs included, holds the poison.
+  void poison_outputs();
+  // What the call reads, as it stands in shared memory; its sequences are those of the call in order. Only of dense images.
+  Dataset read_inputs() const;
 
   // On a GPU: whether the call is captured into a graph, or launched again from the one that is there. Drawn when the call is
   // placed.
@@ -94,7 +121,10 @@ class Image {
   tik_attention_args host_args() const;
   // As sent; may be changed to make a bad request.
   CallRequest const& request() const { return request_; }
+  CallShape const& shape() const { return shape_; }
   int total_rows() const { return total_rows_; }
+  // The values at an offset in the inputs.
+  tik_bf16* input_values(std::size_t offset) const { return at<tik_bf16>(Region::input, offset); }
   // Copies the dataset's present values of one token (keys and values), or of every query row of the call, into shared memory.
   void write_token(Dataset const& dataset, int row_range, int token);
   void write_queries(Dataset const& dataset);
@@ -106,6 +136,7 @@ class Image {
   // guards; some query rows of a sequence; the key and the value of one token (only of dense images).
   Extent input_extent() const;
   Extent output_extent() const { return {output_begin_, guard_end_}; }
+  Extent workspace_extent() const { return {workspace_, workspace_ + (request_.args.workspace_bytes + 1) / 2 * 2}; }
   Extent result_extent() const { return {guard_begin_, guard_end_}; }
   Extent query_extent(int row_range, int first, int count) const;
   std::array<Extent, 2> token_extents(int row_range, int token) const;
@@ -124,8 +155,7 @@ class Image {
   T* at(Region region, std::size_t offset) const {
     return reinterpret_cast<T*>(arena_->bytes(region).data() + offset);
   }
-  std::optional<std::size_t> reserve(Region region, std::size_t bytes, std::size_t alignment, Random& random);
-  void poison_outputs();
+  std::optional<std::size_t> reserve(Part part, std::size_t bytes, std::size_t alignment, Random& random);
   Checked<void> check_surroundings() const;
   Checked<void> take(Outputs& outputs);
 

@@ -11,7 +11,6 @@
 
 namespace tik::evaluator {
 
-// Everything from the first guard to the last, the outputs included, holds the poison.
 void Image::poison_outputs() {
   std::fill_n(at<std::uint16_t>(Region::output, guard_begin_), (guard_end_ - guard_begin_) / sizeof output_poison,
               output_poison);
@@ -20,16 +19,30 @@ void Image::poison_outputs() {
 Checked<void> Image::check_surroundings() const {
   std::uint16_t const* const words = at<std::uint16_t const>(Region::output, guard_begin_);
   std::size_t const count = (guard_end_ - guard_begin_) / sizeof output_poison;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (words[i] == output_poison) continue;
-    auto const distance = static_cast<std::int64_t>(guard_begin_ + i * sizeof output_poison) - static_cast<std::int64_t>(out_);
-    return candidate_failure(
-        fmt::format("The call wrote outside its outputs, {} bytes from the begin of out.", distance),
-        {{"offset_from_out", distance},
-         {"offset_from_lse", distance + static_cast<std::int64_t>(out_) - static_cast<std::int64_t>(lse_)}});
-  }
-  return {};
+  // All alike, and the first is the poison.
+  if (words[0] == output_poison && std::memcmp(words, words + 1, (count - 1) * sizeof output_poison) == 0) return {};
+  std::size_t const first = static_cast<std::size_t>(
+      std::find_if(words, words + count, [](std::uint16_t word) { return word != output_poison; }) - words);
+  auto const distance =
+      static_cast<std::int64_t>(guard_begin_ + first * sizeof output_poison) - static_cast<std::int64_t>(out_);
+  return candidate_failure(fmt::format("The call wrote outside its outputs, {} bytes from the begin of out.", distance),
+                           {{"offset_from_out", distance},
+                            {"offset_from_lse", distance + static_cast<std::int64_t>(out_) - static_cast<std::int64_t>(lse_)}});
 }
+
+namespace {
+
+bool is_nan(tik_bf16 value) { return (value & 0x7fff) > 0x7f80; }
+
+// The first NaN of some values. Most rows have none, and that is found out without looking at one value after another.
+std::optional<std::size_t> first_nan(tik_bf16 const* values, std::size_t count) {
+  bool any = false;
+  for (std::size_t i = 0; i < count; ++i) any |= is_nan(values[i]);
+  if (!any) return std::nullopt;
+  return static_cast<std::size_t>(std::find_if(values, values + count, is_nan) - values);
+}
+
+} // namespace
 
 // Copies the outputs and puts the poison back in their place, so that what remains must be poison everywhere.
 Checked<void> Image::take(Outputs& outputs) {
@@ -52,12 +65,10 @@ Checked<void> Image::take(Outputs& outputs) {
       std::memcpy(&lse_bits, lse, sizeof lse_bits);
       outputs.lse[row * heads + h] = *lse;
       std::memcpy(lse, &lse_poison, sizeof lse_poison);
-      for (std::size_t d = 0; d < dim; ++d) {
-        bool const nan = (target[d] & 0x7fff) > 0x7f80;
-        if (!nan) continue;
+      if (auto const nan = first_nan(target, dim)) {
         return candidate_failure(fmt::format("The call {} out[row {}, head {}, {}].",
-                                             target[d] == output_poison ? "did not write" : "wrote NaN to", row, h, d),
-                                 {{"row", row}, {"head", h}, {"index", d}});
+                                             target[*nan] == output_poison ? "did not write" : "wrote NaN to", row, h, *nan),
+                                 {{"row", row}, {"head", h}, {"index", *nan}});
       }
       if (std::isnan(outputs.lse[row * heads + h])) {
         return candidate_failure(

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <future>
 
 #include "src/evaluator/statistics.h"
@@ -31,7 +30,10 @@ Measuring::Measuring(StageContext const& context, std::map<std::string, double> 
       random_(context.seed ^ 0x6d656173757265),
       processor_(settings_.pin_cpu ? measuring_processor() : std::nullopt),
       processor_time_(context.layers.system_call_filter) {
-  draw_workloads();
+  Clock::time_point const begin = Clock::now();
+  for (spec::Workload const& workload : context.specification.workloads)
+    workloads_.push_back(prepare_workload(workload, context.specification.shape, context.gpu(), random_));
+  seconds_["draw"] = seconds_since(begin);
   for (std::size_t w = 0; w < workloads_.size(); ++w) kept_rounds_.push_back(random_.between(0, settings_.rounds - 1));
   clocks_.resize(workloads_.size());
   repeats_.assign(workloads_.size(), 1);
@@ -40,9 +42,11 @@ Measuring::Measuring(StageContext const& context, std::map<std::string, double> 
 Checked<void> Measuring::run(BuiltImplementation const& candidate, BuiltImplementation const* incumbent) {
   Clock::time_point const begin = Clock::now();
   if (auto made = add_sides(candidate, incumbent); !made) return made;
-  seconds_["lay out"] = seconds_since(begin);
   Clock::time_point const laid_out = Clock::now();
+  seconds_["lay out"] = seconds_since(begin);
   if (auto warmed = warm_up(); !warmed) return warmed;
+  seconds_["warm up"] = seconds_since(laid_out);
+  Clock::time_point const warm = Clock::now();
   int const most = std::max(settings_.rounds, settings_.max_rounds);
   for (int round = 0; round < most; ++round) {
     if (auto measured = measure_round(); !measured) return measured;
@@ -50,7 +54,7 @@ Checked<void> Measuring::run(BuiltImplementation const& candidate, BuiltImplemen
     context_.report_progress(static_cast<double>(round + 1) / most);
     if (round + 1 >= settings_.rounds && decided()) break;
   }
-  seconds_["rounds"] = seconds_since(laid_out);
+  seconds_["rounds"] = seconds_since(warm);
   if (auto checked = check_clocks(); !checked) return checked;
   Clock::time_point const measured = Clock::now();
   Checked<int> const verified = verify_timed_calls(context_, candidate, workloads_);
@@ -61,72 +65,82 @@ Checked<void> Measuring::run(BuiltImplementation const& candidate, BuiltImplemen
 }
 
 Checked<void> Measuring::add_sides(BuiltImplementation const& candidate, BuiltImplementation const* incumbent) {
-  using Made = Checked<std::unique_ptr<Side>>;
-  std::launch const way = context_.gpu() ? std::launch::async : std::launch::deferred;
-  auto const make = [this](BuiltImplementation const& implementation, std::uint64_t seed) {
-    Random random(seed);
-    return make_side(implementation, random);
-  };
-  std::future<Made> first = std::async(way, make, std::cref(candidate), random_.next()), second;
-  if (incumbent != nullptr) second = std::async(way, make, std::cref(*incumbent), random_.next());
-  Made made = first.get();
-  if (!made) return tl::unexpected(std::move(made.error()));
-  sides_.push_back(std::move(*made));
-  if (incumbent == nullptr) return {};
-  Made other = second.get();
-  if (!other) return incumbent_failed(other.error());
-  sides_.push_back(std::move(*other));
+  if (context_.gpu()) {
+    if (auto made = add_device_sides(candidate, incumbent); !made) return made;
+  } else {
+    Checked<std::unique_ptr<Side>> made = host_side(candidate);
+    if (!made) return tl::unexpected(std::move(made.error()));
+    sides_.push_back(std::move(*made));
+    if (incumbent != nullptr) {
+      Checked<std::unique_ptr<Side>> other = host_side(*incumbent);
+      if (!other) return incumbent_failed(other.error());
+      sides_.push_back(std::move(*other));
+    }
+  }
+  for (auto const& side : sides_) side->samples_us.resize(workloads_.size());
   return {};
 }
 
-Checked<std::unique_ptr<Side>> Measuring::make_side(BuiltImplementation const& implementation, Random& random) const {
+Checked<std::unique_ptr<Side>> Measuring::host_side(BuiltImplementation const& implementation) {
   auto side = std::make_unique<Side>();
-  side->samples_us.resize(workloads_.size());
-  if (context_.gpu()) {
-    auto device = DeviceTiming::start(context_, implementation, workloads_, random);
-    if (!device) return tl::unexpected(std::move(device.error()));
-    side->device = std::move(*device);
-    return side;
-  }
   Checked<Session> session = start_session(context_, implementation, WorkerUse::timing, processor_);
   if (!session) return tl::unexpected(std::move(session.error()));
   side->host = std::make_unique<HostTiming>(std::move(*session));
   for (TimedWorkload const& workload : workloads_) {
-    Checked<Image> image = Image::place(side->host->arena, workload.dataset, workload.shapes[0], random);
+    Checked<Image> image = Image::place(side->host->arena, workload.dataset, workload.shape, random_);
     if (!image) return tl::unexpected(std::move(image.error()));
     side->host->images.push_back(std::move(*image));
   }
   return side;
 }
 
-void Measuring::draw_workloads() {
+Checked<void> Measuring::add_device_sides(BuiltImplementation const& candidate, BuiltImplementation const* incumbent) {
   Clock::time_point const begin = Clock::now();
-  std::vector<std::future<TimedWorkload>> drawn;
-  for (spec::Workload const& workload : context_.specification.workloads) {
-    drawn.push_back(
-        std::async(context_.gpu() ? std::launch::async : std::launch::deferred, [this, &workload, seed = random_.next()] {
-          Random random(seed);
-          return prepare_workload(workload, context_.specification.shape, context_.gpu(), random);
-        }));
-  }
-  for (std::future<TimedWorkload>& each : drawn) workloads_.push_back(each.get());
+  values_.emplace(random_);
+  MemoryNeed const need = memory_need(context_.specification, WorkerUse::timing);
+  Result<std::shared_ptr<SharedMemory>> const inputs = draw_inputs(need, *values_, random_);
+  if (!inputs) return machine_failure(inputs.error());
   seconds_["draw"] = seconds_since(begin);
+  std::vector<BuiltImplementation const*> const implementations =
+      incumbent == nullptr ? std::vector{&candidate} : std::vector{&candidate, incumbent};
+  std::vector<std::future<Checked<std::unique_ptr<DeviceTiming>>>> started;
+  for (BuiltImplementation const* implementation : implementations) {
+    started.push_back(std::async(std::launch::async,
+                                 [&, implementation] { return DeviceTiming::start(context_, *implementation, *inputs); }));
+  }
+  for (std::size_t s = 0; s < started.size(); ++s) {
+    Checked<std::unique_ptr<DeviceTiming>> timing = started[s].get();
+    if (!timing && s > 0) return incumbent_failed(timing.error());
+    if (!timing) return tl::unexpected(std::move(timing.error()));
+    sides_.push_back(std::make_unique<Side>());
+    sides_.back()->device = std::move(*timing);
+  }
+  seconds_["start workers"] = seconds_since(begin) - seconds_["draw"];
+  for (std::size_t s = 0; s < sides_.size(); ++s) {
+    DeviceTiming& timing = *sides_[s]->device;
+    Checked<void> prepared = timing.lay_out(workloads_, s == 0 ? nullptr : sides_[0]->device.get(), random_);
+    if (prepared) prepared = timing.capture(workloads_);
+    if (!prepared && s > 0) return incumbent_failed(prepared.error());
+    if (!prepared) return prepared;
+  }
+  return {};
 }
 
 void Measuring::renew_all(std::size_t workload) {
-  int launches = workloads_[workload].launches.count;
-  if (context_.gpu()) {
-    launches = 0;
-    for (auto const& each : sides_) launches = std::max(launches, each->device->launches(workload));
-  }
-  for (int launch = 0; launch < launches; ++launch) {
+  if (!context_.gpu()) {
     std::vector<Image*> images;
-    for (auto const& each : sides_) images.push_back(&each->image(workload, launch));
-    Renewed const renewed = renew(workloads_[workload], launch, images, random_);
-    for (auto const& each : sides_) {
-      if (each->device) each->device->note(workload, launch, renewed);
-    }
+    for (auto const& side : sides_) images.push_back(&side->host->images[workload]);
+    return renew(workloads_[workload], images, random_);
   }
+  Clock::time_point const begin = Clock::now();
+  int launches = 0;
+  for (auto const& side : sides_) launches = std::max(launches, side->device->launches(workload));
+  for (int launch = 0; launch < launches; ++launch) {
+    std::vector<Extent> const changed = renew_in_place(sides_[0]->device->image(workload, launch),
+                                                       launch < workloads_[workload].launches.caches, *values_, random_);
+    for (auto const& side : sides_) side->device->note(changed);
+  }
+  seconds_["renew"] += seconds_since(begin);
 }
 
 Failure Measuring::failed_call(std::size_t side, std::size_t workload, Failure failure) const {
@@ -137,7 +151,7 @@ Failure Measuring::failed_call(std::size_t side, std::size_t workload, Failure f
 
 Checked<Outputs> Measuring::call(std::size_t side, std::size_t workload) {
   renew_all(workload);
-  Image& image = sides_[side]->image(workload, 0);
+  Image& image = sides_[side]->host->images[workload];
   if (workloads_[workload].workload->cache == spec::CacheState::cold) image.evict();
   Checked<Outputs> outputs = image.run();
   if (!outputs) return tl::unexpected(failed_call(side, workload, outputs.error()));
@@ -224,11 +238,14 @@ Checked<void> Measuring::sample_graph(std::size_t side, std::size_t w) {
   bool const kept = side == 0 && static_cast<int>(sides_[0]->samples_us[w].size()) == kept_rounds_[w];
   sides_[side]->samples_us[w].push_back(std::max(median(std::move(times)), 1e-3));
   if (!kept) return {};
+  Clock::time_point const begin = Clock::now();
   int const prelude = workloads_[w].launches.prelude;
   int const launch = prelude + random_.between(0, device.timed_launches(w) - 1);
   Checked<Outputs> outputs = device.outputs(w, launch);
   if (!outputs) return tl::unexpected(failed_call(side, w, outputs.error()));
-  keep_launch(workloads_[w], launch, std::move(*outputs));
+  TimedCall kept_call{workloads_[w].shape, device.image(w, launch).read_inputs(), std::move(*outputs)};
+  workloads_[w].kept.push_back(std::move(kept_call));
+  seconds_["keep"] += seconds_since(begin);
   return {};
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "src/evaluator/device_inputs.h"
 #include "src/evaluator/device_timing.h"
 #include "src/evaluator/gain.h"
 #include "src/evaluator/measurement.h"
@@ -30,7 +31,6 @@ struct Side {
   std::vector<std::vector<double>> samples_us; // [workload][round]
 
   Session& session() { return host ? host->session : device->session(); }
-  Image& image(std::size_t workload, int launch) { return host ? host->images[workload] : device->image(workload, launch); }
 };
 
 // What the parent saw of the timed calls of one workload, against what the worker reported.
@@ -47,11 +47,10 @@ class Measuring {
   Measured result();
 
  private:
-  // Laid out side by side on a GPU, where it is the parent's work.
   Checked<void> add_sides(BuiltImplementation const& candidate, BuiltImplementation const* incumbent);
-  Checked<std::unique_ptr<Side>> make_side(BuiltImplementation const& implementation, Random& random) const;
-  // Every workload from a stream of random numbers of its own. The gigabytes of a GPU's workloads are drawn side by side.
-  void draw_workloads();
+  Checked<std::unique_ptr<Side>> host_side(BuiltImplementation const& implementation);
+  // Both workers start at once, and what their graphs read lies at the same places in the same memory.
+  Checked<void> add_device_sides(BuiltImplementation const& candidate, BuiltImplementation const* incumbent);
   // Gives every launch of a workload that is used values that no call before has seen, on all sides.
   void renew_all(std::size_t workload);
   Failure failed_call(std::size_t side, std::size_t workload, Failure failure) const;
@@ -94,13 +93,15 @@ class Measuring {
   Random random_;
   std::optional<int> processor_;
   bool processor_time_;
+  std::optional<DrawnValues> values_; // on a GPU
   std::vector<TimedWorkload> workloads_;
   std::vector<std::unique_ptr<Side>> sides_; // the candidate, and the incumbent
   std::vector<int> repeats_;
   std::vector<int> kept_rounds_; // on a GPU: the round of each workload from which a launch is kept
   std::vector<Clocks> clocks_;
   std::vector<GpuMonitor::State> gpu_states_; // by round
-  std::map<std::string, double> seconds_;     // of the parts of this stage
+  std::map<std::string, double> seconds_; // of the parts of this stage; drawing and starting workers are parts of laying out,
+                                          // renewing and keeping of warming up and rounds
   int verified_ = 0;
 };
 

@@ -79,15 +79,18 @@ Json GpuMonitor::identity() const {
 GpuMonitor::State GpuMonitor::state() const {
   State state;
   unsigned milliwatts = 0;
-  MemoryInfo memory{};
   library_->clock(library_->device, sm_clock, &state.sm_clock_mhz);
   library_->clock(library_->device, memory_clock, &state.memory_clock_mhz);
   library_->temperature(library_->device, gpu_sensor, &state.temperature_c);
   library_->power(library_->device, &milliwatts);
-  library_->memory(library_->device, &memory);
   state.power_w = 1e-3 * milliwatts;
-  state.used_bytes = memory.used;
   return state;
+}
+
+std::uint64_t GpuMonitor::used_bytes() const {
+  MemoryInfo memory{};
+  library_->memory(library_->device, &memory);
+  return memory.used;
 }
 
 } // namespace tik::evaluator

@@ -22,9 +22,10 @@ class GpuMonitor {
   struct State {
     unsigned sm_clock_mhz = 0, memory_clock_mhz = 0, temperature_c = 0;
     double power_w = 0;
-    std::uint64_t used_bytes = 0; // of device memory, by everybody
   };
   State state() const;
+  // Of device memory, by everybody.
+  std::uint64_t used_bytes() const;
 
  private:
   struct Library;
@@ -34,7 +35,7 @@ class GpuMonitor {
 
 // The GPU during one evaluation: what is taken of its memory by others, and what the evaluator gave its own workers.
 struct GpuWatch {
-  explicit GpuWatch(GpuMonitor opened) : monitor(std::move(opened)), used_before(monitor.state().used_bytes) {}
+  explicit GpuWatch(GpuMonitor opened) : monitor(std::move(opened)), used_before(monitor.used_bytes()) {}
   GpuMonitor monitor;
   std::uint64_t used_before;
   std::atomic<std::uint64_t> granted{0};

@@ -246,11 +246,10 @@ class Robustness {
 } // namespace
 
 Checked<StageText> check_robustness(StageContext const& context, BuiltImplementation const& candidate) {
-  Checked<Session> tried = start_session(context, candidate);
-  if (!tried) return tl::unexpected(tried.error());
-  Checked<Session> fresh = start_session(context, candidate);
-  if (!fresh) return tl::unexpected(fresh.error());
-  Robustness robustness(context, *tried, *fresh);
+  Checked<std::pair<Session, Session>> sessions = start_two_sessions(context, candidate);
+  if (!sessions) return tl::unexpected(std::move(sessions.error()));
+  auto& [tried, fresh] = *sessions;
+  Robustness robustness(context, tried, fresh);
   if (auto checked = robustness.check(); !checked) {
     Failure failure = checked.error();
     if (!failure.error) failure.details["cases_passed"] = robustness.counts();
@@ -258,7 +257,7 @@ Checked<StageText> check_robustness(StageContext const& context, BuiltImplementa
   }
   return StageText{
       fmt::format("{} calls with outputs poisoned, guards around every buffer and inputs compared.", robustness.total()),
-      {{"cases", robustness.counts()}, {"workers", close_workers({&*tried, &*fresh})}}};
+      {{"cases", robustness.counts()}, {"workers", close_workers({&tried, &fresh})}}};
 }
 
 } // namespace tik::evaluator

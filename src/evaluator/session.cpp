@@ -116,8 +116,13 @@ std::array<std::string, 5> symbols_of(spec::Manifest const& manifest) {
 }
 
 Checked<Session> Session::start(SessionPlan const& plan) {
-  auto input = SharedMemory::make(plan.input_bytes, SharedMemory::Access::worker_reads);
-  if (!input) return machine_failure(input.error());
+  Clock::time_point const begin = Clock::now();
+  std::shared_ptr<SharedMemory> input = plan.shared_inputs;
+  if (!input) {
+    auto made = SharedMemory::make(plan.input_bytes, SharedMemory::Access::worker_reads);
+    if (!made) return machine_failure(made.error());
+    input = std::make_shared<SharedMemory>(std::move(*made));
+  }
   auto output = SharedMemory::make(plan.output_bytes, SharedMemory::Access::worker_writes);
   if (!output) return machine_failure(output.error());
   GpuGrant grant(plan.watch, plan.input_bytes + plan.output_bytes + context_bytes);
@@ -135,7 +140,7 @@ Checked<Session> Session::start(SessionPlan const& plan) {
   auto child = Child::start(child_plan(plan, *staging), std::move(options));
   if (!child) return machine_failure(child.error());
   sockets->worker.reset();
-  Session session(std::move(*input), std::move(*output), std::move(*child), std::move(sockets->parent), plan.limits.seconds,
+  Session session(std::move(input), std::move(*output), std::move(*child), std::move(sockets->parent), plan.limits.seconds,
                   plan.gpu, std::move(grant));
   if (Checked<Reply> const ready = session.receive(); !ready) {
     // Nothing of the candidate runs yet.
@@ -161,6 +166,7 @@ Checked<Session> Session::start(SessionPlan const& plan) {
                                          version->version, TIK_ATTENTION_ABI_VERSION));
   }
   if (Checked<void> const checked = session.check_gpu_process(); !checked) return tl::unexpected(checked.error());
+  session.cost_ = {std::chrono::duration<double>(Clock::now() - begin).count(), 0, 0};
   return session;
 }
 
@@ -183,7 +189,7 @@ Checked<void> Session::check_device_memory() const {
   GpuWatch const* const watch = grant_.watch();
   if (watch == nullptr) return {};
   std::uint64_t const allowed = watch->used_before + watch->granted + device_bytes_limit_;
-  std::uint64_t const used = watch->monitor.state().used_bytes;
+  std::uint64_t const used = watch->monitor.used_bytes();
   if (used <= allowed) return {};
   return candidate_failure(
       fmt::format("The candidate took {} MiB of the GPU's memory beyond the limit of its worker.", (used - allowed) >> 20));
@@ -236,7 +242,7 @@ Checked<Reply> Session::receive() {
 }
 
 Checked<Session::Timed> Session::exchange(WorkerRequest const& request) {
-  if (++calls_ % process_check_period == 0) {
+  if (++cost_.requests % process_check_period == 0) {
     if (Checked<void> const checked = check_gpu_process(); !checked) return tl::unexpected(checked.error());
   }
   std::string const bytes = encode_request(request);
@@ -246,6 +252,7 @@ Checked<Session::Timed> Session::exchange(WorkerRequest const& request) {
   Checked<Reply> reply = receive();
   if (!reply) return tl::unexpected(std::move(reply.error()));
   double const outside_us = std::chrono::duration<double, std::micro>(Clock::now() - before).count();
+  cost_.wait_seconds += 1e-6 * outside_us;
   return Timed{std::move(*reply), outside_us, read_clock_us(cpu_clock_) - cpu_before};
 }
 

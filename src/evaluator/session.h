@@ -1,6 +1,7 @@
 // One worker with one loaded candidate, seen from the parent.
 #pragma once
 
+#include <memory>
 #include <optional>
 
 #include "src/evaluator/failure.h"
@@ -21,6 +22,7 @@ struct SessionPlan {
   Layers layers;
   spec::ProcessLimits limits;
   std::size_t input_bytes = 0, output_bytes = 0;
+  std::shared_ptr<SharedMemory> shared_inputs; // `input_bytes` of them, instead of inputs of its own
   std::optional<int> processor;
   bool gpu = false;          // the worker runs calls on a GPU, in memory of its own
   int gpu_number = 0;        // which one, as nvidia-smi numbers them
@@ -34,6 +36,13 @@ std::array<std::string, 5> symbols_of(spec::Manifest const& manifest);
 struct RoundTrip {
   double outside_us = 0, cpu_us = 0; // medians, taken before the candidate was loaded
   double replay_us = 0;              // on a GPU: of a replay of no graph, from outside
+};
+
+// What a worker cost the parent.
+struct SessionCost {
+  double start_seconds = 0; // until the candidate was loaded
+  double wait_seconds = 0;  // for its replies
+  int requests = 0;
 };
 
 struct CallResult {
@@ -60,16 +69,17 @@ class Session {
   // Lets the worker end by itself and says what it used.
   Exit close();
 
-  std::span<std::byte> input() const { return input_.bytes(); }
+  std::span<std::byte> input() const { return input_->bytes(); }
   std::span<std::byte> output() const { return output_.bytes(); }
   pid_t process() const { return process_; }
   RoundTrip const& round_trip() const { return round_trip_; }
+  SessionCost const& cost() const { return cost_; }
   // What the worker printed.
   std::string const& log() const { return child_.output(); }
 
  private:
-  Session(SharedMemory input, SharedMemory output, Child child, Descriptor socket, double limit_seconds, bool gpu,
-          GpuGrant grant)
+  Session(std::shared_ptr<SharedMemory> input, SharedMemory output, Child child, Descriptor socket, double limit_seconds,
+          bool gpu, GpuGrant grant)
       : grant_(std::move(grant)),
         input_(std::move(input)),
         output_(std::move(output)),
@@ -90,7 +100,8 @@ class Session {
   tl::unexpected<Failure> ended();
 
   GpuGrant grant_; // given back when the process, below, has ended
-  SharedMemory input_, output_;
+  std::shared_ptr<SharedMemory> input_;
+  SharedMemory output_;
   Child child_;
   Descriptor socket_;
   double limit_seconds_;
@@ -100,7 +111,7 @@ class Session {
   RoundTrip round_trip_;
   std::optional<FaultReply> fault_;
   std::uint64_t device_bytes_limit_ = 0; // of the GPU's memory beyond what workers were given
-  int calls_ = 0;
+  SessionCost cost_;
 };
 
 } // namespace tik::evaluator

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 
 #include "src/evaluator/build.h"
 #include "src/evaluator/session.h"
@@ -43,15 +44,24 @@ enum class WorkerUse { checks, timing };
 // Shared memory that suffices for every check, or for every workload of the specification.
 struct MemoryNeed {
   std::size_t input_bytes = 0, output_bytes = 0;
+  // For timing on a GPU, where workloads lie over each other: of the inputs the first, of the outputs the last.
+  std::size_t value_bytes = 0, result_bytes = 0;
 };
 MemoryNeed memory_need(spec::Specification const& specification, WorkerUse use);
 
-// A worker with `implementation` loaded.
+// A worker with `implementation` loaded; with inputs of its own, or those that it shares with others.
 Checked<Session> start_session(StageContext const& context, BuiltImplementation const& implementation,
-                               WorkerUse use = WorkerUse::checks, std::optional<int> processor = std::nullopt);
+                               WorkerUse use = WorkerUse::checks, std::optional<int> processor = std::nullopt,
+                               std::shared_ptr<SharedMemory> inputs = nullptr);
 
-// Ends workers in good order: {"cpu_seconds", "peak_memory_kb"}, the sum and the largest.
+// Two such workers, started at the same time.
+Checked<std::pair<Session, Session>> start_two_sessions(StageContext const& context, BuiltImplementation const& implementation);
+
+// Ends workers in good order and says what they used: {"count", "cpu_seconds", "peak_memory_kb" (the largest), "start_seconds",
+// "wait_seconds", "requests"}, summed over them.
 Json close_workers(std::vector<Session*> const& sessions);
+// The same of several groups of workers.
+Json workers_together(std::vector<Json> const& groups);
 
 // Bits of full, extend and decode at every position, over prompts, responses, batches, GQA ratios, layouts and cuts.
 Checked<StageText> check_consistency(StageContext const& context, BuiltImplementation const& candidate);

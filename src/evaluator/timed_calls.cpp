@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 
 #include "src/evaluator/accuracy.h"
@@ -12,8 +13,6 @@ namespace tik::evaluator {
 namespace {
 
 constexpr std::size_t kept_calls = 3;
-constexpr int renewed_tokens = 4;        // keys and values that change before every timed call, a sequence
-constexpr int renewed_rows = 8;          // queries that change, a sequence
 constexpr double reference_budget = 2e8; // multiplications of float64 reference a workload
 // A graph on a GPU: so many launches that their queries, and so many caches that all of them, have about these sizes.
 constexpr std::int64_t bytes_of_queries = std::int64_t{64} << 20;
@@ -22,15 +21,16 @@ constexpr int most_launches = 24;
 
 double reference_cost(TimedWorkload const& workload) {
   double pairs = 0;
-  for (Rows const& rows : workload.shapes[0].rows) pairs += static_cast<double>(rows.count) * (rows.first + rows.count);
+  for (Rows const& rows : workload.shape.rows) pairs += static_cast<double>(rows.count) * (rows.first + rows.count);
   return 2 * pairs * workload.dataset.shape.query_heads * workload.dataset.shape.head_dim;
 }
 
-// Rows that the call shares with a decode or extend call of another layout: some of the tokens it computed.
+// Rows that the call shares with a decode or extend call: some of the tokens it computed. A cache can stay where it is.
 CallShape other_path(CallShape const& shape, Random& random) {
   CallShape other;
   other.kind = shape.kind == spec::WorkloadKind::decode ? spec::WorkloadKind::extend : spec::WorkloadKind::decode;
   other.layout = spec::KvLayout::contiguous;
+  if (shape.layout != spec::KvLayout::packed) other.layout = shape.layout, other.page_size = shape.page_size;
   for (Rows const& rows : shape.rows) other.rows.push_back({rows.sequence, rows.first + random.between(0, rows.count - 1), 1});
   return other;
 }
@@ -81,8 +81,9 @@ Checked<void> verify(Arena& arena, TimedWorkload const& workload, TimedCall cons
     }
   }
   CallShape const other = other_path(shape, random);
-  arena.clear();
-  Checked<Image> other_image = Image::place(arena, call.dataset, other, random);
+  bool const same_cache = other.layout == shape.layout;
+  if (!same_cache) arena.clear();
+  Checked<Image> other_image = Image::place(arena, call.dataset, other, random, same_cache ? &*image : nullptr);
   if (!other_image) return tl::unexpected(std::move(other_image.error()));
   Checked<Outputs> const found = other_image->run();
   if (!found) return tl::unexpected(found.error());
@@ -123,64 +124,36 @@ TimedWorkload prepare_workload(spec::Workload const& workload, spec::AttentionSh
   int const total = workload.tokens + (decode ? 0 : workload.prefix);
   int const count = decode ? 1 : workload.tokens;
   timed.dataset.shape = contract_shape(shape);
+  timed.shape = {workload.kind, {}, workload.layout, workload.page_size, true};
+  for (int b = 0; b < workload.batch; ++b) timed.shape.rows.push_back({b, total - count, count});
+  if (gpu) return timed;
   DrawnRows rows(timed.dataset.shape, random);
-  for (int cache = 0; cache < timed.launches.caches; ++cache) {
-    for (int b = 0; b < workload.batch; ++b) timed.dataset.sequences.push_back(rows.sequence(total, total - count));
-  }
-  for (int launch = 0; launch < timed.launches.count; ++launch) {
-    CallShape call{workload.kind, {}, workload.layout, workload.page_size, true};
-    for (int b = 0; b < workload.batch; ++b) {
-      int queries_of = -1;
-      if (launch >= timed.launches.caches) {
-        queries_of = static_cast<int>(timed.dataset.sequences.size());
-        timed.dataset.sequences.push_back(rows.queries(total, total - count));
-      }
-      call.rows.push_back({launch % timed.launches.caches * workload.batch + b, total - count, count, queries_of});
-    }
-    timed.shapes.push_back(std::move(call));
-  }
+  for (int b = 0; b < workload.batch; ++b) timed.dataset.sequences.push_back(rows.sequence(total, total - count));
   return timed;
 }
 
-Renewed renew(TimedWorkload& workload, int launch, std::vector<Image*> const& images, Random& random) {
-  CallShape const& shape = workload.shapes[static_cast<std::size_t>(launch)];
-  Renewed renewed;
-  for (int b = 0; b < static_cast<int>(shape.rows.size()); ++b) {
-    Rows const& rows = shape.rows[static_cast<std::size_t>(b)];
-    for (int i = 0; i < renewed_tokens && launch < workload.launches.caches; ++i) {
+void renew(TimedWorkload& workload, std::vector<Image*> const& images, Random& random) {
+  for (int b = 0; b < static_cast<int>(workload.shape.rows.size()); ++b) {
+    Rows const& rows = workload.shape.rows[static_cast<std::size_t>(b)];
+    for (int i = 0; i < renewed_tokens; ++i) {
       int const token = random.between(0, rows.first + rows.count - 1);
       redraw_token(workload.dataset, rows.sequence, token, random);
       for (Image* image : images) image->write_token(workload.dataset, b, token);
-      renewed.tokens.push_back({b, token});
     }
     int const count = std::min(rows.count, renewed_rows);
     int const first = random.between(0, rows.count - count);
-    redraw_queries(workload.dataset, rows.queries_of >= 0 ? rows.queries_of : rows.sequence, rows.first + first, count, random);
+    redraw_queries(workload.dataset, rows.sequence, rows.first + first, count, random);
     for (Image* image : images) image->write_query_rows(workload.dataset, b, first, count);
-    renewed.queries.push_back({b, first, count});
   }
-  return renewed;
 }
 
 void keep(TimedWorkload& workload, Outputs outputs, Random& random) {
   workload.calls += 1;
   if (workload.kept.size() < kept_calls) {
-    workload.kept.push_back({workload.shapes[0], workload.dataset, std::move(outputs)});
+    workload.kept.push_back({workload.shape, workload.dataset, std::move(outputs)});
   } else if (random.next() % workload.calls < kept_calls) {
-    workload.kept[random.next() % kept_calls] = {workload.shapes[0], workload.dataset, std::move(outputs)};
+    workload.kept[random.next() % kept_calls] = {workload.shape, workload.dataset, std::move(outputs)};
   }
-}
-
-void keep_launch(TimedWorkload& workload, int launch, Outputs outputs) {
-  TimedCall call{workload.shapes[static_cast<std::size_t>(launch)], {workload.dataset.shape, {}}, std::move(outputs)};
-  for (Rows& rows : call.shape.rows) {
-    Sequence sequence = workload.dataset.sequences[static_cast<std::size_t>(rows.sequence)];
-    if (rows.queries_of >= 0) sequence.queries = workload.dataset.sequences[static_cast<std::size_t>(rows.queries_of)].queries;
-    rows.sequence = static_cast<int>(call.dataset.sequences.size());
-    rows.queries_of = -1;
-    call.dataset.sequences.push_back(std::move(sequence));
-  }
-  workload.kept.push_back(std::move(call));
 }
 
 namespace {
@@ -190,14 +163,15 @@ struct Item {
   std::size_t call;
 };
 
-// In a worker of their own.
+// Takes items until none is left, in a worker of its own.
 Checked<void> verify_items(StageContext const& context, BuiltImplementation const& candidate, std::vector<Item> const& items,
-                           std::uint64_t seed) {
+                           std::atomic<std::size_t>& next, std::uint64_t seed) {
   Checked<Session> session = start_session(context, candidate);
   if (!session) return tl::unexpected(session.error());
   Arena arena(*session);
   Random random(seed);
-  for (Item const& item : items) {
+  for (std::size_t i = next++; i < items.size(); i = next++) {
+    Item const& item = items[i];
     bool const against_reference = item.call == 0;
     if (auto same = verify(arena, *item.workload, item.workload->kept[item.call], against_reference,
                            context.specification.checks, random);
@@ -206,6 +180,13 @@ Checked<void> verify_items(StageContext const& context, BuiltImplementation cons
     }
   }
   return {};
+}
+
+std::size_t values_of(TimedCall const& call) {
+  std::size_t values = 0;
+  for (Sequence const& sequence : call.dataset.sequences)
+    values += sequence.queries.size() + sequence.keys.size() + sequence.values.size();
+  return values;
 }
 
 } // namespace
@@ -218,10 +199,15 @@ Checked<int> verify_timed_calls(StageContext const& context, BuiltImplementation
     for (std::size_t i = 0; i < workload.kept.size(); ++i) items.push_back({&workload, i});
   }
   random.shuffle(items);
-  std::vector<std::vector<Item>> groups(std::min(groups_of(context), std::max<std::size_t>(1, items.size())));
-  for (std::size_t i = 0; i < items.size(); ++i) groups[i % groups.size()].push_back(items[i]);
-  auto const verified = in_parallel(groups.size(), [&](std::size_t group) {
-    return verify_items(context, candidate, groups[group], context.seed ^ (0x67726f7570 + group));
+  if (context.gpu()) { // the largest first, so that all workers end at about the same time
+    std::stable_sort(items.begin(), items.end(), [](Item const& a, Item const& b) {
+      return values_of(a.workload->kept[a.call]) > values_of(b.workload->kept[b.call]);
+    });
+  }
+  std::atomic<std::size_t> next = 0;
+  std::size_t const groups = std::min(groups_of(context), std::max<std::size_t>(1, items.size()));
+  auto const verified = in_parallel(groups, [&](std::size_t group) {
+    return verify_items(context, candidate, items, next, context.seed ^ (0x67726f7570 + group));
   });
   if (!verified) return tl::unexpected(verified.error());
   return static_cast<int>(items.size());

@@ -22,11 +22,12 @@ struct Launches {
 };
 Launches launches_of(spec::Workload const& workload, spec::AttentionShape const& shape, bool gpu);
 
-// One workload with its data. Both sides of a comparison get the same values, each in its own worker.
+// One workload. On the CPU it has its data, which both sides of a comparison get, each in its own worker; on a GPU values are
+// drawn where they lie (device_inputs.h).
 struct TimedWorkload {
   spec::Workload const* workload = nullptr;
   Launches launches;
-  std::vector<CallShape> shapes; // one a launch
+  CallShape shape; // of every launch
   Dataset dataset;
   std::vector<TimedCall> kept; // of the candidate
   std::uint64_t calls = 0;
@@ -34,24 +35,13 @@ struct TimedWorkload {
 
 TimedWorkload prepare_workload(spec::Workload const& workload, spec::AttentionShape const& shape, bool gpu, Random& random);
 
-// What renew() changed in a launch's images, by sequences of the call.
-struct Renewed {
-  struct Token {
-    int row_range, token;
-  };
-  struct QueryRows {
-    int row_range, first, count;
-  };
-  std::vector<Token> tokens;
-  std::vector<QueryRows> queries;
-};
-// Draws new queries and some new keys and values for one launch, and writes them to its image on every side.
-Renewed renew(TimedWorkload& workload, int launch, std::vector<Image*> const& images, Random& random);
+inline constexpr int renewed_tokens = 4; // keys and values that change before every timed call, a sequence
+inline constexpr int renewed_rows = 8;   // queries that change, a sequence
+// Draws new queries and some new keys and values, and writes them to the image on every side.
+void renew(TimedWorkload& workload, std::vector<Image*> const& images, Random& random);
 
 // Keeps the latest call with the probability that makes every call equally likely to be among the kept.
 void keep(TimedWorkload& workload, Outputs outputs, Random& random);
-// Keeps one call of a launch.
-void keep_launch(TimedWorkload& workload, int launch, Outputs outputs);
 
 // Computes every kept call again in a fresh worker, the rows of some also through another entry point, and against float64.
 Checked<int> verify_timed_calls(StageContext const& context, BuiltImplementation const& candidate,

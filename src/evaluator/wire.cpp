@@ -164,7 +164,13 @@ std::string encode(PlanCallRequest const& request) {
 }
 std::string encode(CaptureRequest const& request) { return Writer(Kind::capture).value(request.prelude).finish(); }
 std::string encode(UploadRequest const& request) {
-  return Writer(Kind::upload).value(request.table).value(request.copied).value(request.poisoned).value(request.poison).finish();
+  return Writer(Kind::upload)
+      .value(request.table)
+      .value(request.copied)
+      .value(request.poisoned)
+      .value(request.poison)
+      .value(static_cast<std::uint8_t>(request.together))
+      .finish();
 }
 std::string encode(ReplayRequest const& request) { return Writer(Kind::replay).value(request.graph).finish(); }
 std::string encode(FetchRequest const& request) { return Writer(Kind::fetch).value(request.output).finish(); }
@@ -245,6 +251,7 @@ Result<WorkerRequest> decode_request(std::string_view bytes) {
       request.copied = reader.value<std::uint64_t>();
       request.poisoned = reader.value<std::uint64_t>();
       request.poison = reader.value<std::uint16_t>();
+      request.together = reader.flag();
       return finish<WorkerRequest>(reader, request);
     }
     case Kind::replay:

@@ -67,10 +67,12 @@ struct CaptureRequest {
   std::uint32_t prelude = 0;
 };
 // Copies pieces of the input region to the device, and fills parts of the output region there with the 16-bit `poison`. The
-// pieces are `copied` Extents at `table` in the input region, and the parts `poisoned` Extents after them.
+// pieces are `copied` Extents at `table` in the input region, and the parts `poisoned` Extents after them. With `together` the
+// device reads all pieces at once: the region is written throughout, and pieces begin and end at multiples of 16 bytes.
 struct UploadRequest {
   std::uint64_t table = 0, copied = 0, poisoned = 0;
   std::uint16_t poison = 0;
+  bool together = false;
 };
 // Launches a timed graph after its prelude, or after writing over the whole second-level cache. DoneReply::wall_nanoseconds is
 // the time of the graph by the device's clock. Number 0 is no graph: it times nothing, and says what everything else costs.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <future>
 
 #include "src/evaluator/stages.h"
 #include "src/evaluator/timed_calls.h"
@@ -17,46 +18,79 @@ void widen(MemoryNeed& need, spec::AttentionShape const& shape, std::int64_t hea
   need.output_bytes = std::max(need.output_bytes, static_cast<std::size_t>(output));
 }
 
+MemoryNeed call_need(spec::Specification const& specification, spec::Workload const& workload) {
+  MemoryNeed need;
+  bool const decode = workload.kind == spec::WorkloadKind::decode;
+  widen(need, specification.shape, specification.shape.query_heads, workload.batch, workload.tokens + workload.prefix,
+        workload.page_size, decode ? 1 : workload.tokens);
+  return need;
+}
+
+constexpr std::size_t room = std::size_t{4} << 20;
+
+int longest(std::vector<int> const& values) { return values.empty() ? 1 : *std::max_element(values.begin(), values.end()); }
+
+// All workloads side by side.
+MemoryNeed timed_on_cpu(spec::Specification const& specification) {
+  MemoryNeed all;
+  for (spec::Workload const& workload : specification.workloads) {
+    MemoryNeed const need = call_need(specification, workload);
+    all.input_bytes += need.input_bytes;
+    all.output_bytes += need.output_bytes;
+  }
+  constexpr std::size_t room_for_workspaces = std::size_t{32} << 20;
+  return {all.input_bytes + room, all.output_bytes + room + room_for_workspaces};
+}
+
+// All workloads over each other, but for what is no value and no result.
+MemoryNeed timed_on_gpu(spec::Specification const& specification) {
+  constexpr std::int64_t gap = 64 << 10; // around a tensor
+  constexpr std::size_t room_for_workspaces = std::size_t{4096} << 20;
+  spec::AttentionShape const& shape = specification.shape;
+  std::int64_t values = 0, results = 0, indices = room;
+  for (spec::Workload const& workload : specification.workloads) {
+    Launches const launches = launches_of(workload, shape, true);
+    bool const decode = workload.kind == spec::WorkloadKind::decode, paged = workload.layout == spec::KvLayout::paged;
+    std::int64_t const batch = workload.batch, tokens = std::int64_t{workload.tokens} + workload.prefix;
+    std::int64_t const rows = batch * (decode ? 1 : workload.tokens);
+    std::int64_t const page = paged ? workload.page_size : 1, pages = (tokens + page - 1) / page + 2;
+    std::int64_t const cache = 2 * shape.kv_heads * shape.head_dim * (paged ? (batch * pages + 4) * page : batch * tokens);
+    std::int64_t const queries = 2 * rows * shape.query_heads * shape.head_dim;
+    values = std::max(values, launches.caches * 2 * (cache + gap) + launches.count * (queries + gap));
+    results = std::max(results, launches.count * (queries + 4 * rows * shape.query_heads + 3 * gap));
+    indices += launches.count * (4 * (2 * batch + 1 + (paged ? batch * pages : 0)) + gap / 4);
+  }
+  MemoryNeed need;
+  need.value_bytes = static_cast<std::size_t>(values) + largest_rewind;
+  need.result_bytes = static_cast<std::size_t>(results);
+  need.input_bytes = need.value_bytes + static_cast<std::size_t>(indices);
+  need.output_bytes = need.result_bytes + room_for_workspaces;
+  return need;
+}
+
 } // namespace
 
 MemoryNeed memory_need(spec::Specification const& specification, WorkerUse use) {
+  bool const gpu = specification.target != "cpu";
+  if (use == WorkerUse::timing) return gpu ? timed_on_gpu(specification) : timed_on_cpu(specification);
   MemoryNeed largest;
-  std::size_t all_inputs = 0, all_outputs = 0; // the workloads lie side by side while they are measured
-  for (spec::Workload const& workload : specification.workloads) {
-    MemoryNeed need;
-    bool const decode = workload.kind == spec::WorkloadKind::decode;
-    widen(need, specification.shape, specification.shape.query_heads, workload.batch, workload.tokens + workload.prefix,
-          workload.page_size, decode ? 1 : workload.tokens);
-    Launches const launches = launches_of(workload, specification.shape, specification.target != "cpu");
-    // Every launch has queries and outputs of its own, and some have the cache of another.
-    all_inputs += need.input_bytes * static_cast<std::size_t>(launches.caches) +
-                  need.output_bytes * static_cast<std::size_t>(launches.count - launches.caches);
-    all_outputs += need.output_bytes * static_cast<std::size_t>(launches.count);
-    // Timed calls are computed again one by one.
+  for (spec::Workload const& workload : specification.workloads) { // timed calls are computed again one by one
+    MemoryNeed const need = call_need(specification, workload);
     largest.input_bytes = std::max(largest.input_bytes, need.input_bytes);
     largest.output_bytes = std::max(largest.output_bytes, need.output_bytes);
   }
-  auto const longest = [](std::vector<int> const& values) {
-    return values.empty() ? 1 : *std::max_element(values.begin(), values.end());
-  };
   spec::Checks const& checks = specification.checks;
   std::int64_t const tokens = longest(checks.prompts) + longest(checks.responses);
   std::int64_t const heads = std::max(specification.shape.query_heads, 4 * longest(checks.query_heads_per_kv));
   widen(largest, specification.shape, heads, longest(checks.batches), tokens, longest(checks.page_sizes), tokens);
   widen(largest, specification.shape, heads, 3, std::max<std::int64_t>(tokens, 1024), longest(checks.page_sizes), tokens);
-  constexpr std::size_t room = std::size_t{4} << 20;
-  bool const gpu = specification.target != "cpu";
-  if (use == WorkerUse::timing) {
-    std::size_t const room_for_workspaces = (gpu ? std::size_t{4096} : std::size_t{32}) << 20;
-    return {all_inputs + room, all_outputs + room + room_for_workspaces};
-  }
   std::size_t const room_for_workspace = (gpu ? std::size_t{512} : std::size_t{32}) << 20;
   if (gpu) largest.output_bytes += largest.input_bytes; // a GPU's inputs come back to be compared
   return {largest.input_bytes + room, largest.output_bytes + room + room_for_workspace};
 }
 
 Checked<Session> start_session(StageContext const& context, BuiltImplementation const& implementation, WorkerUse use,
-                               std::optional<int> processor) {
+                               std::optional<int> processor, std::shared_ptr<SharedMemory> inputs) {
   SessionPlan plan;
   MemoryNeed const need = memory_need(context.specification, use);
   plan.library_folder = implementation.built.folder;
@@ -69,21 +103,48 @@ Checked<Session> start_session(StageContext const& context, BuiltImplementation 
   plan.watch = context.watch;
   plan.limits = context.specification.run_limits;
   plan.input_bytes = need.input_bytes;
+  plan.shared_inputs = std::move(inputs);
   plan.output_bytes = need.output_bytes;
   plan.processor = processor;
   plan.cancel = context.cancel;
   return Session::start(plan);
 }
 
+Checked<std::pair<Session, Session>> start_two_sessions(StageContext const& context,
+                                                        BuiltImplementation const& implementation) {
+  auto other = std::async(std::launch::async, [&] { return start_session(context, implementation); });
+  Checked<Session> first = start_session(context, implementation);
+  Checked<Session> second = other.get();
+  if (!first) return tl::unexpected(std::move(first.error()));
+  if (!second) return tl::unexpected(std::move(second.error()));
+  return std::pair(std::move(*first), std::move(*second));
+}
+
 Json close_workers(std::vector<Session*> const& sessions) {
-  double cpu_seconds = 0;
-  std::int64_t peak_memory_kb = 0;
+  std::vector<Json> each;
   for (Session* session : sessions) {
     Exit const exit = session->close();
-    cpu_seconds += exit.cpu_seconds;
-    peak_memory_kb = std::max(peak_memory_kb, exit.peak_memory_kb);
+    SessionCost const& cost = session->cost();
+    each.push_back({{"count", 1},
+                    {"cpu_seconds", exit.cpu_seconds},
+                    {"peak_memory_kb", exit.peak_memory_kb},
+                    {"start_seconds", cost.start_seconds},
+                    {"wait_seconds", cost.wait_seconds},
+                    {"requests", cost.requests}});
   }
-  return {{"cpu_seconds", cpu_seconds}, {"peak_memory_kb", peak_memory_kb}};
+  return workers_together(each);
+}
+
+Json workers_together(std::vector<Json> const& groups) {
+  Json all = {{"count", 0},           {"cpu_seconds", 0.0},  {"peak_memory_kb", 0},
+              {"start_seconds", 0.0}, {"wait_seconds", 0.0}, {"requests", 0}};
+  for (Json const& group : groups) {
+    for (char const* key : {"count", "requests"}) all[key] = all[key].get<int>() + group.at(key).get<int>();
+    for (char const* key : {"cpu_seconds", "start_seconds", "wait_seconds"})
+      all[key] = all[key].get<double>() + group.at(key).get<double>();
+    all["peak_memory_kb"] = std::max(all["peak_memory_kb"].get<std::int64_t>(), group.at("peak_memory_kb").get<std::int64_t>());
+  }
+  return all;
 }
 
 } // namespace tik::evaluator

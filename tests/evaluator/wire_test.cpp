@@ -42,7 +42,7 @@ TEST(Wire, RequestsReadBackAsTheyWereWritten) {
 TEST(Wire, MessagesOfAWorkerOnAGpuReadBackAsTheyWereWritten) {
   CallRequest call;
   call.transfer = {{1, 2}, {3, 4}, {5, 6}, {7, 8}, 9, true};
-  std::vector<WorkerRequest> const requests = {PlanCallRequest{call}, CaptureRequest{3},    UploadRequest{1, 2, 3, 4},
+  std::vector<WorkerRequest> const requests = {PlanCallRequest{call}, CaptureRequest{3},    UploadRequest{1, 2, 3, 4, true},
                                                ReplayRequest{5},      FetchRequest{{6, 7}}, InspectRequest{8, 9},
                                                RecordRequest{true},   RecordRequest{false}};
   for (WorkerRequest const& request : requests) {

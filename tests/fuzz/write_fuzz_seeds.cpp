@@ -79,9 +79,9 @@ void add_messages(Seeds& seeds) {
   call.args.batch = 4;
   for (WorkerRequest const& request :
        {WorkerRequest(PingRequest{}), WorkerRequest(load), WorkerRequest(WorkspaceRequest{}), WorkerRequest(call),
-        WorkerRequest(PlanCallRequest{call}), WorkerRequest(CaptureRequest{1}), WorkerRequest(UploadRequest{64, 2, 1, 0x7fc1}),
-        WorkerRequest(ReplayRequest{1}), WorkerRequest(FetchRequest{{64, 128}}), WorkerRequest(InspectRequest{1, 2}),
-        WorkerRequest(RecordRequest{true})})
+        WorkerRequest(PlanCallRequest{call}), WorkerRequest(CaptureRequest{1}),
+        WorkerRequest(UploadRequest{64, 2, 1, 0x7fc1, true}), WorkerRequest(ReplayRequest{1}),
+        WorkerRequest(FetchRequest{{64, 128}}), WorkerRequest(InspectRequest{1, 2}), WorkerRequest(RecordRequest{true})})
     seeds.add("wire", encode_request(request));
   for (Reply const& reply :
        {Reply(ReadyReply{}), Reply(LoadedReply{1}), Reply(LoadFailedReply{"no such symbol"}), Reply(WorkspaceReply{4096}),
