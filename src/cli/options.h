@@ -76,6 +76,7 @@ struct Evaluate {
   std::filesystem::path out;        // of a bundle's reports
   std::vector<std::string> profile; // workloads
   std::vector<int> devices;         // GPUs; none: the first
+  int against_itself = 0;           // measurements beside itself
   bool json = false;
 };
 struct Report : OnSearch {

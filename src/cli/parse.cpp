@@ -241,7 +241,8 @@ void add_other_commands(CLI::App& app, Fill& result) {
       app, result, "evaluate",
       "Evaluate one source folder under a specification, without a search (exit code 1 when not verified), or a bundle",
       "  tik evaluate spec.toml my-kernel\n  tik evaluate spec.toml my-kernel --incumbent old-kernel --json\n"
-      "  tik evaluate --bundle five.tik --out reports --devices 0,1",
+      "  tik evaluate --bundle five.tik --out reports --devices 0,1\n"
+      "  tik evaluate spec.toml my-kernel --against-itself 20",
       [](CLI::App& sub, Evaluate& value) {
         CLI::Option* const specification =
             sub.add_option("SPEC", value.specification, "Specification, a TOML file")->type_name("");
@@ -258,6 +259,12 @@ void add_other_commands(CLI::App& app, Fill& result) {
                 ->type_name("DIR");
         bundle->needs(out);
         out->needs(bundle);
+        sub.add_option("--against-itself", value.against_itself,
+                       "Measure SOURCE N times beside itself: how often it would be promoted, and how far T spreads")
+            ->type_name("N")
+            ->check(CLI::Range(1, 10000))
+            ->excludes(incumbent)
+            ->excludes(bundle);
         sub.add_option("--devices", value.devices,
                        "GPUs, as nvidia-smi numbers them: 0,1. A bundle's candidates are shared out among them")
             ->type_name("N,N...")

@@ -38,6 +38,13 @@ Result<Protections> protections_for(spec::Specification const& specification, st
 // or the request was wrong, or it was cancelled; nothing may be recorded then.
 Result<Report> evaluate(Request const& request);
 
+// How well the measurement tells a gain from none: evaluates the source alone (the request names no incumbent), then measures
+// it `times` times beside itself, each time in new processes on new inputs, and says so of every report as soon as it is there.
+// The build, the checks and the evidence are those of the first report, because only the measurement decides here. Ends early,
+// with the report that says why, when the source is not verified or not measured.
+Result<std::vector<Report>> evaluate_beside_itself(Request const& request, int times,
+                                                   std::function<void(Report const&)> const& done);
+
 // Builds the source as evaluate() would, contained and limited like it, and judges nothing: the stage "build" of a report, with
 // what the compiler said about its loops in details["remarks"]. An Error as for evaluate().
 Result<Stage> try_build(Request const& request);

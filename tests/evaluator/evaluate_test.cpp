@@ -110,6 +110,38 @@ TEST_F(Evaluate, TheRootOfTheDemoIsVerifiedAndMeasuredBesideAnIncumbent) {
     EXPECT_TRUE(evidence.available || !evidence.reason.empty()) << evidence.name;
 }
 
+TEST_F(Evaluate, AnImplementationBesideItselfIsCheckedOnceAndMeasuredEveryTime) {
+  write_candidate(folder_->path() / "candidate", {});
+  std::vector<Report> seen;
+  Result<std::vector<Report>> const reports =
+      evaluate_beside_itself(request(folder_->path() / "candidate"), 2, [&](Report const& report) { seen.push_back(report); });
+  ASSERT_TRUE(reports.has_value()) << reports.error().message;
+  ASSERT_EQ(reports->size(), 3U);
+  ASSERT_EQ(seen.size(), 3U);
+  Report const& alone = reports->front();
+  EXPECT_TRUE(alone.incumbent_sha256.empty());
+  for (Report const& beside : {(*reports)[1], (*reports)[2]}) {
+    EXPECT_TRUE(beside.verified());
+    EXPECT_EQ(beside.incumbent_sha256, alone.source_sha256);
+    ASSERT_EQ(beside.workloads.size(), alone.workloads.size());
+    for (std::size_t w = 0; w < alone.workloads.size(); ++w) {
+      WorkloadMeasurement const& workload = beside.workloads[w];
+      EXPECT_DOUBLE_EQ(workload.latency_us, alone.workloads[w].latency_us * workload.ratio);
+      EXPECT_EQ(workload.samples_us.size(), workload.incumbent_samples_us.size());
+    }
+    EXPECT_EQ(beside.find_stage("consistency")->seconds, alone.find_stage("consistency")->seconds) << "done once";
+    EXPECT_NE(beside.find_stage("measurement")->details.at("seed"), alone.find_stage("measurement")->details.at("seed"));
+  }
+}
+
+TEST_F(Evaluate, AnImplementationThatFailsIsNotMeasuredBesideItself) {
+  write_candidate(folder_->path() / "candidate", {.version = "2"});
+  auto const reports = evaluate_beside_itself(request(folder_->path() / "candidate"), 2, {});
+  ASSERT_TRUE(reports.has_value()) << reports.error().message;
+  ASSERT_EQ(reports->size(), 1U);
+  EXPECT_FALSE(reports->front().verified());
+}
+
 TEST_F(Evaluate, ABuiltLibraryIsTakenFromTheCacheAndADamagedOneIsBuiltAgain) {
   write_candidate(folder_->path() / "candidate", {.version = "2"}); // ends early, after the build
   Request asked = request(folder_->path() / "candidate");
