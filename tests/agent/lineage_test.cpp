@@ -4,6 +4,7 @@
 
 #include "src/agent/builtin.h"
 #include "tests/ir/sample_records.h"
+#include "tests/sample_texts.h"
 
 namespace tik::agent {
 namespace {
@@ -12,46 +13,12 @@ using ir::value;
 using Status = ir::BranchStatus;
 using testing::ElementsAre;
 
-constexpr char const* specification_text = R"(schema = 1
-name = "two constants"
-operator = "attention"
-target = "cpu"
-[shape]
-query_heads = 2
-kv_heads = 1
-head_dim = 64
-[[workloads]]
-id = "full-32"
-entry_point = "full"
-tokens = 32
-[[workloads]]
-id = "decode-32"
-entry_point = "decode"
-tokens = 32
-[checks]
-prompts = [1]
-responses = [1]
-batches = [1]
-page_sizes = [16]
-)";
+test::SampleSpecification const specification_sample{.name = "two constants", .decode_tokens = 32};
 
-constexpr char const* manifest_text = R"([implementation]
-schema = 1
-operator = "attention"
-target = "cpu"
-abi = 1
-description = "two constants that may be changed"
-[entry_points]
-full = "tik_attention_full"
-extend = "tik_attention_extend"
-decode = "tik_attention_decode"
-workspace = "tik_attention_workspace_bytes"
-version = "tik_attention_abi_version"
-[files]
-shared = ["constants.h"]
-[build]
-command = ["g++", "-o", "{output}", "constants.h"]
-[[tunables]]
+test::SampleManifest const manifest_sample{.description = "two constants that may be changed",
+                                           .files = "shared = [\"constants.h\"]\n",
+                                           .command = R"("g++", "-o", "{output}", "constants.h")",
+                                           .rest = R"([[tunables]]
 name = "lanes"
 file = "constants.h"
 line = "constexpr int lanes = {};"
@@ -65,13 +32,13 @@ line = "constexpr int rows = {};"
 domain = ["1", "2"]
 entry_points = ["full", "decode"]
 mechanism = "more rows at once"
-)";
+)"};
 
 // A search of which everything but the evaluation is real.
 class Lineage : public testing::Test {
  protected:
   void SetUp() override {
-    specification_ = value(spec::parse_specification(specification_text, "spec.toml"));
+    specification_ = value(spec::parse_specification(specification_sample.text(), "spec.toml"));
     sources_.emplace(value(ir::SourceRepository::create(folder_.path() / "sources.git")));
     store_.emplace(value(ir::Store::create(folder_.path() / "search.db", ir::sample_identity())));
     value(store_->append_root(implementation(1, 1, {})));
@@ -127,7 +94,7 @@ class Lineage : public testing::Test {
   ir::Implementation implementation(int lanes, int rows, std::vector<std::string> const& parents) {
     std::vector<SourceFile> const files = {
         {"constants.h", fmt::format("constexpr int lanes = {};\n\n\n\nconstexpr int rows = {};\n", lanes, rows), false},
-        {"implementation.toml", manifest_text, false}};
+        {"implementation.toml", manifest_sample.text(), false}};
     ir::Implementation made;
     made.commit = value(sources_->commit(files, parents, "test"));
     made.source_sha256 = hash_source_files(files);

@@ -13,6 +13,7 @@
 #include "src/search/rules.h"
 #include "src/spec/manifest.h"
 #include "tests/cli/program.h"
+#include "tests/sample_texts.h"
 
 namespace tik::cli::test {
 
@@ -26,35 +27,14 @@ inline void value(Result<void> result) {
 }
 
 inline std::string sample_specification() {
-  return R"(schema = 1
-name = "sample"
-operator = "attention"
-target = "cpu"
-
-[shape]
-query_heads = 8
-kv_heads = 2
-head_dim = 64
-
-[[workloads]]
-id = "full-256"
-entry_point = "full"
-batch = 1
-tokens = 256
-layout = "packed"
-cache = "cold"
-
-[[workloads]]
-id = "decode-1024"
-entry_point = "decode"
-batch = 4
-tokens = 1024
-layout = "paged"
-page_size = 16
-cache = "cold"
-
-[checks]
-seed = 7
+  return tik::test::SampleSpecification{.name = "sample",
+                                        .query_heads = 8,
+                                        .kv_heads = 2,
+                                        .full_tokens = 256,
+                                        .decode_tokens = 1024,
+                                        .full = "layout = \"packed\"\ncache = \"cold\"\n",
+                                        .decode = "batch = 4\nlayout = \"paged\"\npage_size = 16\ncache = \"cold\"\n",
+                                        .checks = R"(seed = 7
 prompts = [1, 17]
 responses = [1, 5]
 batches = [1]
@@ -64,43 +44,27 @@ repeats = 2
 accuracy_max_error = 0.02
 lse_max_error = 0.01
 accuracy_distributions = ["normal"]
-
-[measurement]
+)",
+                                        .rest = R"([measurement]
 rounds = 3
 max_rounds = 5
 
 [stopping]
 patience = 30
-)";
+)"}
+      .text();
 }
 
 inline std::string sample_manifest() {
-  return R"([implementation]
-schema = 1
-operator = "attention"
-target = "cpu"
-abi = 1
-description = "A sample."
-
-[entry_points]
-full = "tik_attention_full"
-extend = "tik_attention_extend"
-decode = "tik_attention_decode"
-workspace = "tik_attention_workspace_bytes"
-version = "tik_attention_abi_version"
-
-[files]
-full = ["full.cpp"]
-decode = ["decode.cpp"]
-shared = ["numerics.h"]
-
-[build]
-command = ["g++", "-shared", "-fPIC", "-I", "{include}", "-o", "{output}", "full.cpp", "decode.cpp"]
-
-[[numerics]]
+  return tik::test::SampleManifest{
+      .description = "A sample.",
+      .files = "full = [\"full.cpp\"]\ndecode = [\"decode.cpp\"]\nshared = [\"numerics.h\"]\n",
+      .command = R"("g++", "-shared", "-fPIC", "-I", "{include}", "-o", "{output}", "full.cpp", "decode.cpp")",
+      .rest = R"([[numerics]]
 class = "reduction-order"
 requirement = "Both entry points add in order of k."
-)";
+)"}
+      .text();
 }
 
 // The hash that covers every record of a search; equal before and after when nothing was recorded.

@@ -2,41 +2,19 @@
 #pragma once
 
 #include "tests/cli/program.h"
+#include "tests/sample_texts.h"
 
 namespace tik::cli::test {
 
 inline std::string small_specification() {
-  return R"(schema = 1
-name = "small"
-operator = "attention"
-target = "cpu"
-
-[shape]
-query_heads = 4
-kv_heads = 2
-head_dim = 64
-
-[[workloads]]
-id = "full-64"
-entry_point = "full"
-batch = 1
-tokens = 64
-layout = "packed"
-cache = "warm"
-max_slowdown = 3.0
-
-[[workloads]]
-id = "decode-256"
-entry_point = "decode"
-batch = 1
-tokens = 256
-layout = "paged"
-page_size = 16
-cache = "warm"
-max_slowdown = 3.0
-
-[checks]
-seed = 3
+  return tik::test::SampleSpecification{.name = "small",
+                                        .query_heads = 4,
+                                        .kv_heads = 2,
+                                        .full_tokens = 64,
+                                        .decode_tokens = 256,
+                                        .full = "layout = \"packed\"\ncache = \"warm\"\nmax_slowdown = 3.0\n",
+                                        .decode = "layout = \"paged\"\npage_size = 16\ncache = \"warm\"\nmax_slowdown = 3.0\n",
+                                        .checks = R"(seed = 3
 prompts = [1, 19]
 responses = [3]
 batches = [1]
@@ -46,8 +24,8 @@ repeats = 2
 accuracy_max_error = 0.02
 lse_max_error = 0.01
 accuracy_distributions = ["normal"]
-
-[measurement]
+)",
+                                        .rest = R"([measurement]
 rounds = 3
 max_rounds = 3
 warmup = 1
@@ -55,7 +33,8 @@ min_round_us = 50
 
 [stopping]
 patience = 30
-)";
+)"}
+      .text();
 }
 
 inline std::string cpu_root() { return std::string(TIK_SOURCE_DIR) + "/operators/attention/cpu"; }

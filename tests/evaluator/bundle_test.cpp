@@ -11,38 +11,12 @@
 #include "src/base/json.h"
 #include "src/base/sha256.h"
 #include "src/evaluator/version.h"
+#include "tests/sample_texts.h"
 
 namespace tik::evaluator {
 namespace {
 
 using testing::HasSubstr;
-
-constexpr char specification_text[] = R"(
-schema = 1
-name = "bundled"
-operator = "attention"
-target = "cpu"
-[shape]
-query_heads = 2
-kv_heads = 1
-head_dim = 64
-[[workloads]]
-id = "full-32"
-entry_point = "full"
-batch = 1
-tokens = 32
-[[workloads]]
-id = "decode-96"
-entry_point = "decode"
-batch = 1
-tokens = 96
-[checks]
-prompts = [1]
-responses = [2]
-batches = [1]
-page_sizes = [16]
-query_heads_per_kv = [2]
-)";
 
 BundledSource source(std::string id, std::vector<SourceFile> files) {
   std::string hash = hash_source_files(files);
@@ -51,7 +25,7 @@ BundledSource source(std::string id, std::vector<SourceFile> files) {
 
 Bundle sample() {
   Bundle bundle;
-  auto specification = spec::parse_specification(specification_text, "spec.toml");
+  auto specification = spec::parse_specification(tik::test::SampleSpecification{.name = "bundled"}.text(), "spec.toml");
   EXPECT_TRUE(specification) << specification.error().message;
   bundle.specification = std::move(*specification);
   bundle.specification_file = "spec.toml";

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "src/base/files.h"
+#include "tests/sample_texts.h"
 
 namespace tik::evaluator {
 
@@ -118,30 +119,6 @@ extern "C" {
   }
 )candidate";
 
-inline constexpr char plain_manifest[] = R"toml(
-[implementation]
-schema = 1
-operator = "attention"
-target = "cpu"
-abi = 1
-description = "one plain file"
-
-[entry_points]
-full = "tik_attention_full"
-extend = "tik_attention_extend"
-decode = "tik_attention_decode"
-workspace = "tik_attention_workspace_bytes"
-version = "tik_attention_abi_version"
-
-[files]
-full = []
-decode = []
-shared = ["plain.cpp"]
-
-[build]
-command = [@command@]
-)toml";
-
 inline std::string filled(std::string text, std::string const& place, std::string const& value) {
   std::size_t const at = text.find("@" + place + "@");
   return text.replace(at, place.size() + 2, value);
@@ -166,7 +143,9 @@ inline void write_candidate(std::filesystem::path const& folder, Hostility const
   std::string const command =
       hostility.build.empty() ? compiler : "\"sh\", \"-c\", '''" + hostility.build + "''', \"{output}\"";
   write_or_throw(folder / "plain.cpp", source);
-  write_or_throw(folder / "implementation.toml", filled(plain_manifest, "command", command));
+  tik::test::SampleManifest const manifest{
+      .description = "one plain file", .files = "full = []\ndecode = []\nshared = [\"plain.cpp\"]\n", .command = command};
+  write_or_throw(folder / "implementation.toml", manifest.text());
 }
 
 // A small specification; `run_seconds` and `build_seconds` are its limits.

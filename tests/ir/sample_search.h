@@ -3,49 +3,18 @@
 
 #include "src/ir/sources.h"
 #include "tests/ir/sample_records.h"
+#include "tests/sample_texts.h"
 
 namespace tik::ir {
 
-inline std::string const sample_specification_text = R"(schema = 1
-name = "sample"
-operator = "attention"
-target = "cpu"
-[shape]
-query_heads = 8
-kv_heads = 2
-head_dim = 64
-[[workloads]]
-id = "full-256"
-entry_point = "full"
-tokens = 256
-[[workloads]]
-id = "decode-1024"
-entry_point = "decode"
-tokens = 1024
-[checks]
-prompts = [1]
-responses = [1]
-batches = [1]
-page_sizes = [16]
-)";
+inline std::string const sample_specification_text =
+    test::SampleSpecification{.name = "sample", .query_heads = 8, .kv_heads = 2, .full_tokens = 256, .decode_tokens = 1024}
+        .text();
 
-inline std::string const sample_manifest_text = R"([implementation]
-schema = 1
-operator = "attention"
-target = "cpu"
-abi = 1
-description = "sample"
-[entry_points]
-full = "tik_attention_full"
-extend = "tik_attention_extend"
-decode = "tik_attention_decode"
-workspace = "tik_attention_workspace_bytes"
-version = "tik_attention_abi_version"
-[files]
-full = ["full.cpp"]
-[build]
-command = ["g++", "-o", "{output}", "full.cpp"]
-)";
+inline std::string const sample_manifest_text =
+    test::SampleManifest{
+        .description = "sample", .files = "full = [\"full.cpp\"]\n", .command = R"("g++", "-o", "{output}", "full.cpp")"}
+        .text();
 
 class SampleSearch {
  public:

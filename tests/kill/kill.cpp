@@ -118,7 +118,7 @@ class KillTest {
 
  private:
   bool make_original() {
-    std::string text = search::test::small_specification;
+    std::string text = search::test::small_specification();
     std::string const patience = "patience = 30";
     text.replace(text.find(patience), patience.size(), "patience = 100000");
     if (!write_file(folder_.path() / "spec.toml", text)) return false;

@@ -13,58 +13,11 @@
 
 namespace tik::search::test {
 
-inline constexpr char const* small_specification = R"(
-schema = 1
-name = "small"
-operator = "attention"
-target = "cpu"
-
-[shape]
-query_heads = 2
-kv_heads = 1
-head_dim = 64
-
-[[workloads]]
-id = "full-32"
-entry_point = "full"
-batch = 1
-tokens = 32
-layout = "packed"
-cache = "warm"
-max_slowdown = 4.0
-
-[[workloads]]
-id = "decode-96"
-entry_point = "decode"
-batch = 1
-tokens = 96
-layout = "contiguous"
-cache = "warm"
-max_slowdown = 4.0
-
-[checks]
-seed = 7
-prompts = [1, 40]
-responses = [2]
-batches = [1]
-page_sizes = [16]
-query_heads_per_kv = [2]
-cuts = 1
-repeats = 1
-accuracy_max_error = 0.02
-lse_max_error = 0.01
-accuracy_distributions = ["normal"]
-
-[measurement]
-rounds = 3
-max_rounds = 3
-warmup = 1
-pin_cpu = false
-min_round_us = 50
-
-[stopping]
-patience = 30
-
+// The specification of the tests that drive a search from outside, with limits fit for many tests at a time.
+inline std::string small_specification() {
+  auto text = read_file(std::filesystem::path(TIK_SOURCE_DIR) / "tests/serve/spec.toml");
+  EXPECT_TRUE(text) << text.error().message;
+  return *text + R"(
 [limits.build]
 seconds = 120
 memory_mb = 2048
@@ -77,13 +30,14 @@ seconds = 120
 memory_mb = 2048
 log_kb = 64
 )";
+}
 
 inline std::filesystem::path root_implementation() { return std::filesystem::path(TIK_SOURCE_DIR) / "operators/attention/cpu"; }
 
 using tik::test::TemporaryFolder;
 
 inline std::filesystem::path write_specification(std::filesystem::path const& folder,
-                                                 std::string const& text = small_specification) {
+                                                 std::string const& text = small_specification()) {
   std::filesystem::path const file = folder / "spec.toml";
   EXPECT_TRUE(write_file(file, text));
   return file;

@@ -75,7 +75,7 @@ TEST_F(Opening, SecondWriterIsRefusedWithTheFirstOnesProcess) {
 }
 
 TEST_F(Opening, SpecificationThatChangedAfterItWasSealedIsRefused) {
-  std::string text = small_specification;
+  std::string text = small_specification();
   ASSERT_TRUE(write_file(folder() / "spec.toml", text.replace(text.find("patience = 30"), 13, "patience = 31")));
   auto const changed = Search::open(folder(), Search::Mode::write);
   ASSERT_FALSE(changed);
