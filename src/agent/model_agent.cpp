@@ -25,7 +25,7 @@ class StepDesk : public Desk {
     return workspace_->check_out(parents);
   }
   Result<evaluator::Stage> build() override { return workspace_->build(); }
-  Result<Json> submit(ActionDraft const& draft) override {
+  Result<Json> submit(ActionDraft const& draft, bool) override {
     TIK_CHECK(workspace_->check(draft));
     action = draft;
     return Json{{"submitted", true}, {"next", "The evaluator audits it."}};

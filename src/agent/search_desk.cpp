@@ -40,7 +40,7 @@ struct SearchDesk::Running : search::Observer {
   std::condition_variable ended;
   std::string stage_name;
   double fraction = 0;
-  std::optional<Result<ir::Audit>> result;
+  std::optional<Result<search::TakenIn>> result;
   std::thread thread;
 };
 
@@ -50,6 +50,11 @@ SearchDesk::SearchDesk(search::Search search, std::filesystem::path folder, std:
 SearchDesk::~SearchDesk() {
   cancel();
   if (running_ && running_->thread.joinable()) running_->thread.join();
+}
+
+void SearchDesk::audit_on(evaluator::HostCommand command) {
+  search_.audit_on(std::move(command));
+  has_host_ = true;
 }
 
 void SearchDesk::on_progress(std::function<void(std::string_view, double)> report) { report_ = std::move(report); }
@@ -79,9 +84,10 @@ Result<evaluator::Stage> SearchDesk::build() {
   return search_.try_build(search::Layout{folder_}.work() / "draft", &cancel_build_);
 }
 
-Result<Json> SearchDesk::submit(ActionDraft const& draft) {
+Result<Json> SearchDesk::submit(ActionDraft const& draft, bool batch) {
   TIK_CHECK(not_while_auditing());
-  TIK_TRY(auto const recorded, search_.record_action(draft, search::Layout{folder_}.work() / "draft", agent_name_));
+  TIK_TRY(auto const recorded, search_.record_action(draft, search::Layout{folder_}.work() / "draft", agent_name_,
+                                                     batch ? search::ActionOrder::batch : search::ActionOrder::sequential));
   auto const& [action, implementation] = recorded;
   return Json{{"action", to_string(action.id)},
               {"implementation", to_string(implementation.id)},
@@ -115,25 +121,42 @@ Result<Json> SearchDesk::withdraw(ir::Withdrawal const& withdrawal) {
   return Json{{"withdrawn", to_string(recorded.opportunity)}};
 }
 
+void SearchDesk::start_audit() {
+  running_->report = report_;
+  bool const together = has_host_ && search_.state().unaudited.size() > 1;
+  running_->thread = std::thread([this, together, running = running_.get()] {
+    Result<search::TakenIn> result = search::TakenIn{};
+    if (together) {
+      result = search_.audit_together({}, running, &cancel_audit_);
+    } else if (auto audit = search_.audit(running->implementation, running, &cancel_audit_); audit) {
+      result->audits.push_back(std::move(*audit));
+    } else {
+      result = tl::unexpected(std::move(audit.error()));
+    }
+    std::lock_guard const lock(running->mutex);
+    running->result = std::move(result);
+    running->ended.notify_all();
+  });
+}
+
 Result<AuditProgress> SearchDesk::audit(double seconds) {
   if (!running_) {
     if (!search_.state().awaiting_audit) return input_error("No implementation awaits its audit; submit makes one.");
     TIK_TRY(search::Search reader, search::Search::open(folder_, search::Search::Mode::read));
     running_ = std::make_unique<Running>(*search_.state().awaiting_audit, std::move(reader));
-    running_->report = report_;
-    running_->thread = std::thread([this, running = running_.get()] {
-      Result<ir::Audit> result = search_.audit(running->implementation, running, &cancel_audit_);
-      std::lock_guard const lock(running->mutex);
-      running->result = std::move(result);
-      running->ended.notify_all();
-    });
+    start_audit();
   }
   Running& running = *running_;
   std::unique_lock lock(running.mutex);
   bool const ended =
       running.ended.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return running.result.has_value(); });
   if (!ended)
-    return AuditProgress{running.implementation, std::nullopt, running.stage_name, running.fraction,
+    return AuditProgress{running.implementation,
+                         std::nullopt,
+                         {},
+                         {},
+                         running.stage_name,
+                         running.fraction,
                          std::chrono::duration<double>(Clock::now() - running.begin).count()};
   lock.unlock();
   running.thread.join();
@@ -142,8 +165,19 @@ Result<AuditProgress> SearchDesk::audit(double seconds) {
     return input_error(
         fmt::format("The audit of {} was cancelled; nothing of it is recorded.", to_string(over->implementation)));
   if (!*over->result) return tl::unexpected(over->result->error());
-  return AuditProgress{over->implementation, (*over->result)->id, "", 1,
-                       std::chrono::duration<double>(Clock::now() - over->begin).count()};
+  search::TakenIn const& taken = **over->result;
+  if (taken.audits.empty())
+    return input_error(
+        "Nothing is recorded: what was gained is too little over an incumbent that it was not measured beside; audit again.");
+  AuditProgress done{over->implementation,
+                     taken.audits.front().id,
+                     {},
+                     taken.held_back,
+                     "",
+                     1,
+                     std::chrono::duration<double>(Clock::now() - over->begin).count()};
+  for (auto other = std::next(taken.audits.begin()); other != taken.audits.end(); ++other) done.others.push_back(other->id);
+  return done;
 }
 
 } // namespace tik::agent

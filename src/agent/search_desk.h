@@ -15,6 +15,8 @@ class SearchDesk : public Desk {
   SearchDesk(search::Search search, std::filesystem::path folder, std::string agent_name);
   ~SearchDesk() override; // stops an audit that runs; nothing of it is recorded
 
+  // Audits run on this host from now on, those of a batch in one bundle.
+  void audit_on(evaluator::HostCommand command);
   // Called with the stage of an audit that runs and its fraction, from the audit's own thread.
   void on_progress(std::function<void(std::string_view stage, double fraction)> report);
   // Stops what runs, an audit or a build, within a second; nothing of it is recorded. From any thread.
@@ -25,7 +27,7 @@ class SearchDesk : public Desk {
   View view() const override;
   Result<Workspace::CheckedOut> check_out(std::vector<ir::ImplementationId> const& parents) override;
   Result<evaluator::Stage> build() override;
-  Result<Json> submit(ActionDraft const& draft) override;
+  Result<Json> submit(ActionDraft const& draft, bool batch) override;
   Result<Json> decide(ir::AuditId audit, ManagementDraft const& draft) override;
   Result<Json> propose(ir::Opportunity const& opportunity) override;
   Result<Json> withdraw(ir::Withdrawal const& withdrawal) override;
@@ -34,11 +36,13 @@ class SearchDesk : public Desk {
 
  private:
   struct Running;
+  void start_audit();
   Result<void> not_while_auditing() const;
 
   search::Search search_;
   std::filesystem::path folder_;
   std::string agent_name_;
+  bool has_host_ = false;
   std::function<void(std::string_view, double)> report_;
   std::unique_ptr<Running> running_;
   std::atomic<bool> cancel_build_ = false;

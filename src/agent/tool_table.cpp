@@ -103,7 +103,7 @@ std::vector<Tool> reading_tools(Withheld const& withheld) {
   return tools;
 }
 
-Tool begin_action(Withheld const& withheld) {
+Tool begin_action(Withheld const& withheld, Offer offer) {
   std::vector<Field> fields;
   if (!withheld.opportunities) fields.push_back(text("opportunity", "A pending opportunity: O12", true));
   if (!withheld.lineage && !withheld.history)
@@ -111,12 +111,16 @@ Tool begin_action(Withheld const& withheld) {
         texts("parents", "A verified implementation of the frontier that the opportunity names; two to merge them", true));
   return {"begin_action", "Begin an action",
           "Checks the parents out into a draft that can be edited, and drops a draft that was begun before. Two parents are "
+  if (offer == Offer::everything)
+    fields.push_back(
+        {"batch", Type::boolean,
+         "Begin although others wait for their audits: attempts that were all chosen before any of them is audited"});
           "merged; "
           "on a conflict the draft holds the first parent, and the conflicting files are named.",
           Effect::edits, std::move(fields)};
 }
 
-std::vector<Tool> acting_tools(Withheld const& withheld) {
+std::vector<Tool> acting_tools(Withheld const& withheld, Offer offer) {
   std::vector<Field> words = {
       text("scope", "What is changed, and what is left alone", true),
       text("expected_effect", "What the change does to the work of the hardware", true),
@@ -129,7 +133,7 @@ std::vector<Tool> acting_tools(Withheld const& withheld) {
                             {text("class", "Class of numerical risk", true,
                                   {"reduction-order", "scaling-masking", "transcendentals", "conversion-rescaling"}),
                              text("note", "What keeps them together", true)}));
-  return {begin_action(withheld),
+  return {begin_action(withheld, offer),
           {"edit",
            "Edit the draft",
            "Changes one file of the draft in exactly one way: `find` with `replace`, `content`, `diff`, or `remove`. What does "
@@ -164,13 +168,15 @@ std::vector<Tool> opportunity_tools() {
 }
 
 Tool audit_tool() {
-  return {"audit",
-          "Audit",
-          "Builds, checks and measures the implementation that awaits its audit, beside the incumbent. Starts it when it does "
-          "not run, waits, and "
-          "answers with the findings or, when it takes longer, with its progress: then ask again.",
-          Effect::records,
-          {integer("wait_seconds", "How long to wait for it; 20 when absent", 0, 600)}};
+  return {
+      "audit",
+      "Audit",
+      "Builds, checks and measures the implementation that awaits its audit, beside the incumbent. Starts it when it does "
+      "not run, waits, and "
+      "answers with the findings or, when it takes longer, with its progress: then ask again. Where a host audits, all that "
+      "wait are audited together.",
+      Effect::records,
+      {integer("wait_seconds", "How long to wait for it; 20 when absent", 0, 600)}};
 }
 
 Tool decide_tool(Withheld const& withheld) {
@@ -209,7 +215,7 @@ Tool decide_tool(Withheld const& withheld) {
 std::vector<Tool> tool_table(Withheld const& withheld, Offer offer) {
   std::vector<Tool> tools = reading_tools(withheld);
   auto const add = [&](std::vector<Tool> more) { std::move(more.begin(), more.end(), std::back_inserter(tools)); };
-  if (offer != Offer::manage) add(acting_tools(withheld));
+  if (offer != Offer::manage) add(acting_tools(withheld, offer));
   if (offer == Offer::everything) add({audit_tool()});
   if (offer != Offer::act) add({decide_tool(withheld)});
   if (offer == Offer::everything && !withheld.opportunities) add(opportunity_tools());

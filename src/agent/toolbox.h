@@ -13,8 +13,10 @@ namespace tik::agent {
 // An audit that runs, or what it came to.
 struct AuditProgress {
   ir::ImplementationId implementation;
-  std::optional<ir::AuditId> done; // recorded
-  std::string stage;               // in progress
+  std::optional<ir::AuditId> done;             // recorded
+  std::vector<ir::AuditId> others;             // recorded with it, of a batch
+  std::vector<ir::ImplementationId> held_back; // of a batch: they wait for another audit, beside the present incumbent
+  std::string stage;                           // in progress
   double fraction = 0, seconds = 0;
 };
 
@@ -27,11 +29,11 @@ class Desk {
   virtual Result<Workspace::CheckedOut> check_out(std::vector<ir::ImplementationId> const& parents) = 0;
   virtual Result<evaluator::Stage> build() = 0;
   // The answers are what is shown to the agent.
-  virtual Result<Json> submit(ActionDraft const& draft) = 0;
+  virtual Result<Json> submit(ActionDraft const& draft, bool batch) = 0;
   virtual Result<Json> decide(ir::AuditId audit, ManagementDraft const& draft) = 0;
   virtual Result<Json> propose(ir::Opportunity const& opportunity) = 0;
   virtual Result<Json> withdraw(ir::Withdrawal const& withdrawal) = 0;
-  // Starts the audit of what awaits it, or waits up to `seconds` for the one that runs.
+  // Starts the audit of what awaits it (of a batch all, where a host audits), or waits up to `seconds` for the one that runs.
   virtual Result<AuditProgress> audit(double seconds) = 0;
 };
 
@@ -70,6 +72,7 @@ class Toolbox {
   Result<std::string> list_records(Arguments const& arguments);
   Result<std::string> read_record(Arguments const& arguments);
   Result<std::string> read_source(Arguments const& arguments);
+    bool batch = false;
   Result<std::string> diff(Arguments const& arguments);
   Result<std::string> evidence(Arguments const& arguments);
   Result<std::string> begin_action(Arguments const& arguments);

@@ -148,6 +148,8 @@ Result<std::string> Toolbox::audit(Arguments const& arguments) {
     View const view = desk_.view();
     TIK_TRY(ir::Audit const audit, view.store.audit(*progress.done));
     Json answer = sight().shown(audit);
+    for (ir::AuditId const other : progress.others) answer["audited_with_it"].push_back(to_string(other));
+    for (ir::ImplementationId const other : progress.held_back) answer["to_be_audited_again"].push_back(to_string(other));
     answer["next"] = next_step(view.state, false);
     return pretty(answer);
   }

@@ -63,9 +63,11 @@ Result<Toolbox::Draft const*> Toolbox::draft() const {
 
 Result<std::string> Toolbox::begin_action(Arguments const& arguments) {
   search::State const& state = desk_.view().state;
-  if (state.awaiting_audit || state.awaiting_decision)
+  bool const batch = arguments.flag("batch");
+  if ((state.awaiting_audit && !batch) || state.awaiting_decision)
     return input_error("No action may begin now: " + next_step(state, false));
   Draft next;
+  next.batch = batch;
   if (withheld_.lineage || withheld_.history) {
     if (!state.incumbent) return input_error("There is no incumbent to start from.");
     next.parents = {*state.incumbent};
@@ -160,7 +162,7 @@ Result<std::string> Toolbox::submit(Arguments const& arguments) {
     TIK_TRY(spec::NumericalClass const known, spec::numerical_class_from(risk.text("class")));
     action.risks.push_back({known, risk.text("note")});
   }
-  TIK_TRY(Json const recorded, desk_.submit(action));
+  TIK_TRY(Json const recorded, desk_.submit(action, draft->batch));
   draft_.reset();
   return pretty(recorded);
 }

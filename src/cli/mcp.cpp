@@ -2,6 +2,7 @@
 #include <iostream>
 
 #include "src/cli/commands.h"
+#include "src/cli/hosts.h"
 #include "src/cli/version.h"
 #include "src/serve/mcp_server.h"
 
@@ -13,9 +14,12 @@ Result<int> execute(Mcp const& options, Console const&) {
     print(agent::describe(agent::tool_table(withheld, agent::Offer::everything)));
     return 0;
   }
+  if (options.read_only && !options.runner.empty()) return input_error("--runner: with --read-only nothing is audited.");
+  TIK_TRY(auto const host, host_command(options));
   using search::Search;
   TIK_TRY(Search search, Search::open(options.search, options.read_only ? Search::Mode::read : Search::Mode::write));
   agent::SearchDesk desk(std::move(search), options.search, agent::agent_name(options.agent, withheld));
+  if (host) desk.audit_on(*host);
   serve::serve_mcp(desk, {withheld, options.read_only, version_text()}, std::cin, std::cout);
   return 0;
 }

@@ -118,7 +118,7 @@ struct Decide : OnSearch {
   std::vector<std::string> evidence;
   bool json = false;
 };
-struct Mcp : OnSearch {
+struct Mcp : OnSearch, OnHost {
   std::string agent = "mcp";
   std::vector<std::string> without; // parts withheld from the agent
   bool read_only = false, describe = false;

@@ -228,7 +228,8 @@ void add_step_commands(CLI::App& app, Fill& result) {
 void add_other_commands(CLI::App& app, Fill& result) {
   command<Mcp>(
       app, result, "mcp", "Serve the search to a coding agent: the Model Context Protocol on standard input and output",
-      "  tik mcp search\n  tik mcp search --read-only\n  tik mcp --describe", [](CLI::App& sub, Mcp& value) {
+      "  tik mcp search\n  tik mcp search --read-only\n  tik mcp search --runner 'ssh gpu tik'\n  tik mcp --describe",
+      [](CLI::App& sub, Mcp& value) {
         sub.add_option("--agent", value.agent, "What the records call the agent")->type_name("NAME")->capture_default_str();
         sub.add_option("--without", value.without, without_help)
             ->type_name("PART")

@@ -168,6 +168,27 @@ async def cancel(tools, opportunity):
     assert found["implementation"] == "I1", found
 
 
+async def batch(tools):
+    """Two actions from one state, audited by one host in one bundle, and decided about one by one."""
+    await tools.json(
+        "decide", decisions=[{"status": "continue", "interpretation": "x", "reason": "y", "follow_ups": [follow_up("I0", "U1"), follow_up("I0", "U1")]}]
+    )
+    for number in (1, 2):
+        if number == 2:
+            await tools.refused("awaits its audit", "begin_action", opportunity="O2", parents=["I0"])
+        await tools.json("begin_action", opportunity=f"O{number}", parents=["I0"], batch=number == 2)
+        await tools.text("edit", diff=f"--- a/full.cpp\n+++ b/full.cpp\n@@ -0,0 +1 @@\n+// attempt {number}\n")
+        await tools.json("submit", **WORDS)
+    found = await audited(tools, [])
+    assert found["implementation"] == "I1", found
+    both = found.get("audited_with_it", []) + found.get("to_be_audited_again", [])
+    assert both in (["U3"], ["I2"]), found
+    await tools.json("decide", decisions=[{"status": "continue", "interpretation": "a note", "reason": "y"}])
+    if both == ["I2"]:
+        await audited(tools, [])
+    await tools.json("decide", audit="U3", decisions=[{"status": "continue", "interpretation": "a note", "reason": "y"}])
+
+
 async def main():
     with tempfile.TemporaryDirectory(prefix="tik-mcp-") as folder:
         root = os.path.join(folder, "root")
@@ -193,6 +214,17 @@ async def main():
             await cancel(tools, decided["follow_ups"][0])
         tik("verify", search)
         print("cancelled: the audit was begun again")
+        search = os.path.join(folder, "batch")
+        subprocess.run(["cp", "-r", root, search], check=True)
+        server = StdioServerParameters(command=TIK, args=["mcp", search, "--runner", TIK], cwd=folder)
+        async with Client(server, mode="legacy") as client:
+            await batch(Tools(client))
+        tik("verify", search)
+        bundles = [name for name in os.listdir(folder) if name.startswith("tik-reports-")]
+        reports = os.listdir(os.path.join(folder, bundles[0]))
+        assert {"I1.json", "I2.json"} <= set(reports), "one bundle had both"
+        assert json.loads(tik("status", search, "--json"))["audits"] == 2
+        print("batch: two actions, one bundle, two audits")
         async with Client(StdioServerParameters(command=TIK, args=["mcp", root, "--read-only"]), mode="auto") as client:
             names = {tool.name for tool in (await client.list_tools()).tools}
             assert names == {"state", "list_records", "read_record", "read_source", "diff", "evidence"}, names
