@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <mutex>
 #include <set>
+#include <span>
 #include <thread>
 
 #include "src/base/files.h"
@@ -46,10 +46,21 @@ class Candidates {
   explicit Candidates(BundleEvaluation const& evaluation)
       : evaluation_(evaluation), reports_(evaluation.bundle.candidates.size()) {}
 
-  // The next candidate; null when all were handed out, or one could not be evaluated.
+  // From now on as many more are handed out; whether there are any.
+  bool allow(std::size_t count) {
+    std::lock_guard const lock(mutex_);
+    allowed_ = std::min(next_ + count, reports_.size());
+    return !error_ && next_ < allowed_;
+  }
+  // Those that are allowed and not handed out yet.
+  std::span<BundledSource const> waiting() {
+    std::lock_guard const lock(mutex_);
+    return std::span(evaluation_.bundle.candidates).subspan(next_, allowed_ - next_);
+  }
+  // The next candidate; null when all that are allowed were handed out, or one could not be evaluated.
   BundledSource const* next() {
     std::lock_guard const lock(mutex_);
-    if (error_ || next_ == reports_.size()) return nullptr;
+    if (error_ || next_ == allowed_) return nullptr;
     return &evaluation_.bundle.candidates[next_++];
   }
 
@@ -89,7 +100,7 @@ class Candidates {
 
   BundleEvaluation const& evaluation_;
   std::mutex mutex_;
-  std::size_t next_ = 0;
+  std::size_t next_ = 0, allowed_ = 0;
   std::vector<std::optional<HostReport>> reports_; // in the order of the candidates
   std::optional<Error> error_;
 };
@@ -107,19 +118,24 @@ Request request_for(BundleEvaluation const& evaluation, fs::path const& source) 
           .cancel = evaluation.cancel};
 }
 
-// Evaluates candidates on one GPU, or on the CPU, until none is left.
+// Where candidates are evaluated: a GPU, or the CPU, with what protects the machine there.
+struct Gpu {
+  int number = 0;
+  Protections protections;
+};
+
+// Evaluates candidates on one of these until none is left.
 class Evaluator {
  public:
-  Evaluator(BundleEvaluation const& evaluation, Candidates& candidates, fs::path const& sources, int gpu_number)
-      : evaluation_(evaluation), candidates_(candidates), sources_(sources), gpu_number_(gpu_number) {}
+  Evaluator(BundleEvaluation const& evaluation, Candidates& candidates, fs::path const& sources, Gpu const& gpu)
+      : evaluation_(evaluation), candidates_(candidates), sources_(sources), gpu_(gpu) {}
 
   Result<void> run() {
-    TIK_TRY(Protections const protections, protections_for(evaluation_.bundle.specification, sources_, gpu_number_));
     while (BundledSource const* candidate = candidates_.next()) {
       std::optional<Report> kept = kept_report(evaluation_, *candidate);
       bool const was_there = kept.has_value();
       if (!was_there) {
-        TIK_TRY(kept, evaluate_candidate(*candidate, protections));
+        TIK_TRY(kept, evaluate_candidate(*candidate));
       }
       TIK_CHECK(candidates_.finished(*candidate, std::move(*kept), was_there));
     }
@@ -127,12 +143,12 @@ class Evaluator {
   }
 
  private:
-  Result<Report> evaluate_candidate(BundledSource const& candidate, Protections const& protections) {
+  Result<Report> evaluate_candidate(BundledSource const& candidate) {
     Bundle const& bundle = evaluation_.bundle;
     Request request = request_for(evaluation_, candidate_folder(sources_, candidate));
     request.progress = [&](std::string_view stage, double fraction) { candidates_.progress(candidate, stage, fraction); };
-    request.protections = &protections;
-    request.gpu_number = gpu_number_;
+    request.protections = &gpu_.protections;
+    request.gpu_number = gpu_.number;
     if (bundle.incumbent) request.incumbent = incumbent_folder(sources_);
     TIK_TRY(Report report, evaluate(request));
     TIK_CHECK(answers({candidate.id, report}, expected_of(bundle, candidate), bundle.specification));
@@ -142,34 +158,44 @@ class Evaluator {
   BundleEvaluation const& evaluation_;
   Candidates& candidates_;
   fs::path const& sources_;
-  int gpu_number_;
+  Gpu const& gpu_;
 };
 
-// Builds everything that will be evaluated on a GPU, several at a time, before any is: the builds are kept, and no build runs
-// beside a measurement. What cannot be built is found out when its turn comes.
-Result<void> build_ahead(BundleEvaluation const& evaluation, fs::path const& sources, Candidates& candidates, int gpu_number) {
+// So many are built at the same time before a GPU is used, and evaluated before the next are built.
+std::size_t built_at_once() { return std::max<std::size_t>(1, std::thread::hardware_concurrency() / processors_a_build); }
+
+// Builds what will be evaluated next on a GPU side by side: the builds are kept, and no build runs beside a measurement. What
+// cannot be built is found out when its turn comes.
+void build_ahead(BundleEvaluation const& evaluation, fs::path const& sources, Candidates& candidates, Gpu const& gpu) {
   std::vector<fs::path> wanted;
-  for (BundledSource const& candidate : evaluation.bundle.candidates)
+  for (BundledSource const& candidate : candidates.waiting())
     if (!kept_report(evaluation, candidate)) wanted.push_back(candidate_folder(sources, candidate));
-  if (wanted.empty()) return {};
-  if (evaluation.bundle.incumbent) wanted.push_back(incumbent_folder(sources));
-  candidates.progress(evaluation.bundle.candidates.front(), "build", 0);
-  TIK_TRY(Protections const protections, protections_for(evaluation.bundle.specification, sources, gpu_number));
-  std::atomic<std::size_t> next = 0;
+  if (wanted.empty()) return;
+  if (evaluation.bundle.incumbent) wanted.push_back(incumbent_folder(sources)); // found in the cache but for the first time
+  candidates.progress(candidates.waiting().front(), "build", 0);
   std::vector<std::thread> builders;
-  std::size_t const at_a_time = std::max<std::size_t>(1, std::thread::hardware_concurrency() / processors_a_build);
-  for (std::size_t i = 0; i < std::min(at_a_time, wanted.size()); ++i) {
+  for (fs::path const& source : wanted) {
     builders.emplace_back([&] {
-      for (std::size_t w = next++; w < wanted.size(); w = next++) {
-        Request request = request_for(evaluation, wanted[w]);
-        request.protections = &protections;
-        request.gpu_number = gpu_number;
-        (void)try_build(request);
-      }
+      Request request = request_for(evaluation, source);
+      request.protections = &gpu.protections;
+      request.gpu_number = gpu.number;
+      (void)try_build(request);
     });
   }
   for (std::thread& builder : builders) builder.join();
-  return {};
+}
+
+// Evaluates what is allowed, each GPU in a thread of its own, which keeps its processors to itself.
+void evaluate_allowed(BundleEvaluation const& evaluation, fs::path const& sources, Candidates& candidates,
+                      std::vector<Gpu> const& gpus) {
+  std::vector<std::thread> threads;
+  auto const work = [&](std::size_t index) {
+    Result<void> done = gpus.size() > 1 ? take_processors(index, gpus.size()) : Result<void>{};
+    if (done) done = Evaluator(evaluation, candidates, sources, gpus[index]).run();
+    if (!done) candidates.failed(done.error());
+  };
+  for (std::size_t i = 0; i < gpus.size(); ++i) threads.emplace_back(work, i);
+  for (std::thread& thread : threads) thread.join();
 }
 
 } // namespace
@@ -190,17 +216,16 @@ Result<std::vector<HostReport>> evaluate_bundle(BundleEvaluation const& evaluati
     TIK_CHECK(write_source_folder(candidate_folder(sources.path(), candidate), candidate.files));
   if (bundle.incumbent) TIK_CHECK(write_source_folder(incumbent_folder(sources.path()), bundle.incumbent->files));
   Candidates candidates(evaluation);
-  std::vector<int> const gpus = evaluation.gpus.empty() ? std::vector<int>{0} : evaluation.gpus;
-  if (bundle.specification.target != "cpu") TIK_CHECK(build_ahead(evaluation, sources.path(), candidates, gpus[0]));
-  std::vector<std::thread> threads;
-  auto const work = [&](std::size_t index) {
-    Result<void> done = gpus.size() > 1 ? take_processors(index, gpus.size()) : Result<void>{};
-    if (done) done = Evaluator(evaluation, candidates, sources.path(), gpus[index]).run();
-    if (!done) candidates.failed(done.error());
-  };
-  // Each in a thread of its own, which keeps its processors to itself.
-  for (std::size_t i = 0; i < gpus.size(); ++i) threads.emplace_back(work, i);
-  for (std::thread& thread : threads) thread.join();
+  std::vector<Gpu> gpus;
+  for (int const number : evaluation.gpus.empty() ? std::vector<int>{0} : evaluation.gpus) {
+    TIK_TRY(Protections protections, protections_for(bundle.specification, sources.path(), number));
+    gpus.push_back({number, std::move(protections)});
+  }
+  bool const gpu = bundle.specification.target != "cpu";
+  while (candidates.allow(gpu ? built_at_once() : 1)) {
+    if (gpu) build_ahead(evaluation, sources.path(), candidates, gpus[0]);
+    evaluate_allowed(evaluation, sources.path(), candidates, gpus);
+  }
   return candidates.result();
 }
 
