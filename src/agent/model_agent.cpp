@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "src/agent/model_context.h"
@@ -57,6 +58,12 @@ class StepDesk : public Desk {
   Workspace* workspace_;
   bool warned_ = false;
 };
+
+// One answer takes at most a twelfth of the conversation, at four bytes a token.
+AnswerLimits answer_limits(std::int64_t context_tokens) {
+  auto const share = static_cast<std::size_t>(context_tokens) / 3;
+  return {std::min(default_answer_bytes, share), std::min(largest_answer_bytes, share)};
+}
 
 // Where the model decided nothing in all its attempts: what the rules allow in any case, and nothing more.
 ManagementDraft plain_decision(View const& view, ir::AuditId audit) {
@@ -163,7 +170,8 @@ Result<bool> ModelAgent::converse(Stage& stage) {
 Result<std::optional<ActionDraft>> ModelAgent::act(View const& view, Workspace& workspace) {
   if (view.state.pending.empty()) return std::nullopt;
   StepDesk desk(view, &workspace);
-  Toolbox toolbox(desk, options_.withheld, Offer::act);
+  Toolbox toolbox(desk, options_.withheld, Offer::act, answer_limits(options_.context_tokens));
+  if (options_.name_choices) toolbox.name_choices();
   Stage stage{"act", toolbox, [&] { return act_message(toolbox, options_.withheld); }, [&] { return desk.action.has_value(); }};
   for (int attempt = 0; attempt < options_.most_attempts; ++attempt) {
     TIK_TRY(bool const done, converse(stage));
@@ -175,7 +183,8 @@ Result<std::optional<ActionDraft>> ModelAgent::act(View const& view, Workspace& 
 
 Result<ManagementDraft> ModelAgent::manage(View const& view, ir::AuditId audit) {
   StepDesk desk(view, nullptr);
-  Toolbox toolbox(desk, options_.withheld, Offer::manage);
+  Toolbox toolbox(desk, options_.withheld, Offer::manage, answer_limits(options_.context_tokens));
+  if (options_.name_choices) toolbox.name_choices();
   Stage stage{"manage", toolbox, [&] { return manage_message(toolbox, view, options_.withheld, audit); },
               [&] { return desk.management.has_value(); }};
   for (int attempt = 0; attempt < options_.most_attempts; ++attempt) {

@@ -23,6 +23,7 @@ struct ModelAgentOptions {
   Withheld withheld;
   ModelLimits limits;
   std::int64_t context_tokens = 100000; // a conversation that grows beyond begins again from the records
+  bool name_choices = false;            // the schemas of the tools name the ids that there are
   int most_calls = 60;                  // answers of the model for one stage
   int most_attempts = 3;                // conversations that may end without an action
 };

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "src/agent/prompts.h"
 #include "src/base/sha256.h"
 
@@ -11,7 +13,7 @@ namespace {
 constexpr int attempts_shown = 25;
 
 Result<std::string> ask(Toolbox& toolbox, char const* tool, Json arguments, std::size_t most = 20000) {
-  arguments["max_bytes"] = most;
+  arguments["max_bytes"] = std::min(most, toolbox.limits().largest);
   TIK_TRY(Answer const answer, toolbox.call(tool, arguments));
   return framed(tool, answer.text);
 }

@@ -41,6 +41,7 @@ Json schema_of(std::vector<Field> const& fields) {
   for (Field const& field : fields) {
     Json schema = schema_of(field);
     schema["description"] = field.description;
+    if (field.required && schema["type"] == "array") schema["minItems"] = 1;
     properties[field.name] = std::move(schema);
     if (field.required) required.push_back(field.name);
   }
@@ -139,6 +140,8 @@ Result<void> check_fields(std::vector<Field> const& fields, Json const& json, st
     auto const found = json.find(field.name);
     bool const absent = found == json.end() || found->is_null();
     if (absent && field.required) return wrong(place, fmt::format("{} is missing: {}", field.name, field.description));
+    if (!absent && field.required && found->is_array() && found->empty())
+      return wrong(place, fmt::format("{} is empty: {}", field.name, field.description));
     if (!absent) TIK_CHECK(check_value(field, *found, place + ": " + field.name));
   }
   return {};

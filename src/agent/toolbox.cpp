@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "src/agent/tool_choices.h"
+
 namespace tik::agent {
 namespace {
 
@@ -41,8 +43,10 @@ std::string next_step(search::State const& state, bool drafting) {
   return "An action may begin.";
 }
 
-Toolbox::Toolbox(Desk& desk, Withheld withheld, Offer offer)
-    : desk_(desk), withheld_(withheld), tools_(tool_table(withheld, offer)) {}
+Toolbox::Toolbox(Desk& desk, Withheld withheld, Offer offer, AnswerLimits limits)
+    : desk_(desk), withheld_(withheld), limits_(limits), tools_(tool_table(withheld, offer, limits)) {}
+
+void Toolbox::name_choices() { tools_ = with_choices(std::move(tools_), desk_.view()); }
 
 Toolbox::Handler Toolbox::handler_of(std::string_view name) {
   static constexpr std::pair<std::string_view, Handler> handlers[] = {
@@ -81,7 +85,7 @@ Result<Answer> Toolbox::call(std::string const& name, Json const& arguments) {
   if (!text && text.error().kind == ErrorKind::input) return refuse(text.error().message);
   if (!text) return tl::unexpected(text.error());
   return part_of(*text, static_cast<std::size_t>(given.integer("offset", 0)),
-                 static_cast<std::size_t>(given.integer("max_bytes", default_answer_bytes)));
+                 static_cast<std::size_t>(given.integer("max_bytes", static_cast<std::int64_t>(limits_.usual))));
 }
 
 } // namespace tik::agent

@@ -39,7 +39,15 @@ class Desk {
 
 // Which of the tools are offered: those that read always, the others by the part of the workflow.
 enum class Offer { everything, act, manage };
-std::vector<Tool> tool_table(Withheld const& withheld, Offer offer);
+
+inline constexpr std::size_t default_answer_bytes = 12000, largest_answer_bytes = 100000;
+
+// What keeps a conversation small.
+struct AnswerLimits {
+  std::size_t usual = default_answer_bytes; // when a call does not say
+  std::size_t largest = largest_answer_bytes;
+};
+std::vector<Tool> tool_table(Withheld const& withheld, Offer offer, AnswerLimits limits = {});
 
 // Part of an answer: characters [offset, offset + text.size()) of `total`.
 struct Answer {
@@ -48,13 +56,14 @@ struct Answer {
   std::size_t total = 0;
 };
 
-inline constexpr std::size_t default_answer_bytes = 12000, largest_answer_bytes = 100000;
-
 class Toolbox {
  public:
-  Toolbox(Desk& desk, Withheld withheld, Offer offer);
+  Toolbox(Desk& desk, Withheld withheld, Offer offer, AnswerLimits limits = {});
 
   std::vector<Tool> const& tools() const { return tools_; }
+  AnswerLimits limits() const { return limits_; }
+  // From now on the schemas name the ids of the present state, and calls are held to them.
+  void name_choices();
   // What is wrong with the call is a refused Answer, so that the agent can do better; an Error is not the agent's fault.
   Result<Answer> call(std::string const& name, Json const& arguments);
 
@@ -63,6 +72,7 @@ class Toolbox {
     std::filesystem::path folder;
     std::optional<ir::OpportunityId> opportunity;
     std::vector<ir::ImplementationId> parents;
+    bool batch = false;
   };
   using Handler = Result<std::string> (Toolbox::*)(Arguments const&);
   static Handler handler_of(std::string_view name);
@@ -72,7 +82,6 @@ class Toolbox {
   Result<std::string> list_records(Arguments const& arguments);
   Result<std::string> read_record(Arguments const& arguments);
   Result<std::string> read_source(Arguments const& arguments);
-    bool batch = false;
   Result<std::string> diff(Arguments const& arguments);
   Result<std::string> evidence(Arguments const& arguments);
   Result<std::string> begin_action(Arguments const& arguments);
@@ -90,6 +99,7 @@ class Toolbox {
 
   Desk& desk_;
   Withheld withheld_;
+  AnswerLimits limits_;
   std::vector<Tool> tools_;
   std::optional<Draft> draft_;
 };

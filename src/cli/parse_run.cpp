@@ -73,7 +73,9 @@ void add_model_options(CLI::App& sub, Run& run) {
       ->check(CLI::Range(0, 100))
       ->capture_default_str()
       ->group(group);
-  sub.add_flag("--require-calls", value.require_calls, "Ask the service for answers that are calls: helps small models")
+  sub.add_flag(
+         "--require-calls", value.require_calls,
+         "Ask the service for answers that are calls, and name the ids that there are in their schemas: helps small models")
       ->group(group);
   sub.add_flag("--old-limit-name", value.old_limit_name, "Send max_tokens, which older servers know, for max_completion_tokens")
       ->group(group);

@@ -239,6 +239,25 @@ def echoed_key(folder, root):
     print("echoed: a key in an answer is recorded as (key)")
 
 
+def held_to_schemas(folder, root):
+    """A model that is held to schemas is told the ids that there are, and is sent no more than its context holds."""
+    search = os.path.join(folder, "held")
+    shutil.copytree(root, search)
+    with Service() as service:
+        tik("run", search, "--steps", "1", "--require-calls", "--context-tokens", "6000", *model(service, "openai"))
+        bodies = [json.loads(sent[3]) for sent in service.requests]
+    assert all(body["tool_choice"] == "required" for body in bodies)
+    schemas = {tool["function"]["name"]: tool["function"]["parameters"]["properties"] for body in bodies for tool in body["tools"]}
+    assert schemas["begin_action"]["opportunity"]["enum"] == ["O1"], schemas["begin_action"]
+    assert schemas["begin_action"]["parents"]["items"]["enum"] == ["I0"] and schemas["begin_action"]["parents"]["minItems"] == 1
+    assert schemas["submit"]["workloads"]["items"]["enum"] == ["full-32", "decode-96"], schemas["submit"]
+    assert schemas["decide"]["audit"]["enum"] == ["U2"], schemas["decide"]["audit"]
+    largest = max(len(message["content"] or "") for body in bodies for message in body["messages"])
+    assert largest < 6000 / 3 * 6, f"a message of {largest} bytes"
+    assert status(search)["audits"] == 1
+    print(f"held: schemas name what there is; the largest message has {largest} bytes")
+
+
 def without(folder, root):
     for part in ("history", "numerics", "evidence", "opportunities", "lineage"):
         search = os.path.join(folder, "without-" + part)
@@ -265,4 +284,5 @@ with tempfile.TemporaryDirectory(prefix="tik-model-") as folder:
     killed_while_editing(folder, root)
     planted_instruction(folder, root)
     echoed_key(folder, root)
+    held_to_schemas(folder, root)
     without(folder, root)
