@@ -2,12 +2,27 @@
 // may hold several backends this way, where a C function exists once a library.
 #pragma once
 
+#include "operators/embedding/contract.h"
+#include "operators/kv_write/contract.h"
+#include "operators/qk_norm_rope_kv_write/contract.h"
 #include "operators/rms_norm/contract.h"
+#include "operators/rotary/contract.h"
+#include "operators/swiglu/contract.h"
 
 // Every function but those of attention: FUNCTION(NAME).
+// clang-format off
 #define TIK_OPERATOR_FUNCTIONS(FUNCTION) \
-  FUNCTION(rms_norm)                     \
-  FUNCTION(rms_norm_backward)
+  FUNCTION(rms_norm) \
+  FUNCTION(rms_norm_backward) \
+  FUNCTION(rotary_table) \
+  FUNCTION(rotary) \
+  FUNCTION(kv_write) \
+  FUNCTION(qk_norm_rope_kv_write) \
+  FUNCTION(swiglu) \
+  FUNCTION(swiglu_backward) \
+  FUNCTION(embedding) \
+  FUNCTION(embedding_backward)
+// clang-format on
 
 namespace tik::operators {
 

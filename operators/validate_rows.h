@@ -16,10 +16,10 @@ struct RowsShape {
   int64_t columns;
 };
 
-// Tokens of one call: rows and their indices stay within 31 bits.
+// Bounds that keep the numbers of rows, of chunks of rows and of threads within 31 bits.
 inline constexpr int32_t largest_tokens = 1 << 24;
 inline constexpr int32_t largest_heads = 1024;
-inline constexpr int64_t largest_rows = int64_t{1} << 30;
+inline constexpr int64_t largest_rows = int64_t{1} << 27;
 
 namespace validation {
 
@@ -34,10 +34,23 @@ inline std::optional<Refusal> check_row_counts(int32_t tokens, char const* heads
                  largest_rows, " are allowed: split the call over its tokens.");
 }
 
-inline std::optional<Refusal> check_columns(int32_t columns) {
-  if (columns >= chunk_columns && columns <= largest_columns && columns % chunk_columns == 0) return std::nullopt;
+inline std::optional<Refusal> check_columns(int32_t columns, int32_t largest) {
+  if (columns >= chunk_columns && columns <= largest && columns % chunk_columns == 0) return std::nullopt;
   return invalid("columns is ", columns, ", but must be a multiple of ", chunk_columns, " from ", chunk_columns, " to ",
-                 largest_columns, ".");
+                 largest, ".");
+}
+
+// Chunks of a call are numbered within 31 bits.
+inline std::optional<Refusal> check_elements(int32_t tokens, int32_t columns) {
+  int64_t const largest = (int64_t{1} << 30) * chunk_columns;
+  if (int64_t{tokens} * columns <= largest) return std::nullopt;
+  return invalid("tokens ", tokens, " and columns ", columns, " make ", int64_t{tokens} * columns, " elements, but at most ",
+                 largest, " are allowed: split the call over its tokens.");
+}
+
+inline std::optional<Refusal> check_head_dim(int32_t head_dim) {
+  if (head_dim == 64 || head_dim == 128) return std::nullopt;
+  return invalid("head_dim is ", head_dim, ", but must be 64 or 128.");
 }
 
 // Rows that are read may overlap, even be one row that every token shares (stride 0).

@@ -69,7 +69,7 @@ inline std::optional<Refusal> check_output_rows(tik_attention_args const& args) 
                  " overlap: for [token, head, dim] use ", heads * dim, " and ", dim, ".");
 }
 
-inline std::optional<Refusal> check_paged(tik_kv_view const& kv, int32_t kv_length) {
+inline std::optional<Refusal> check_paged(tik_kv_view const& kv, char const* length_name, int32_t kv_length) {
   if (auto bad = check_range("kv.page_size", kv.page_size, 1, largest_page_size)) return bad;
   int64_t const pages = (int64_t{kv_length} + kv.page_size - 1) / kv.page_size;
   if (auto bad = first_of({check_pointer("kv.page_table", kv.page_table, alignof(int32_t)),
@@ -79,27 +79,33 @@ inline std::optional<Refusal> check_paged(tik_kv_view const& kv, int32_t kv_leng
   }
   if (kv.page_table_stride >= pages) return std::nullopt;
   return invalid("kv.page_table_stride is ", kv.page_table_stride, ", but ", pages, " pages of ", kv.page_size,
-                 " tokens are needed for limits.kv_length ", kv_length, ": give each sequence at least ", pages, " entries.");
+                 " tokens are needed for ", length_name, " ", kv_length, ": give each sequence at least ", pages, " entries.");
+}
+
+inline std::optional<Refusal> check_places(tik_kv_view const& kv) {
+  return first_of({check_pointer("kv.keys", kv.keys, tensor_alignment), check_pointer("kv.values", kv.values, tensor_alignment),
+                   check_stride("kv.token_stride", kv.token_stride, 8), check_stride("kv.head_stride", kv.head_stride, 8)});
+}
+
+// A cache of `batch` sequences that `function` takes, each with room for kv_length tokens, which the caller knows as
+// length_name.
+inline std::optional<Refusal> check_cache(tik_kv_view const& kv, char const* function, int32_t batch, char const* length_name,
+                                          int32_t kv_length) {
+  if (kv.layout != TIK_KV_CONTIGUOUS && kv.layout != TIK_KV_PAGED) {
+    return invalid("kv.layout is ", kv.layout, ", but ", function, " takes TIK_KV_CONTIGUOUS (", int{TIK_KV_CONTIGUOUS},
+                   ") or TIK_KV_PAGED (", int{TIK_KV_PAGED}, ").");
+  }
+  if (auto bad = check_places(kv)) return bad;
+  if (kv.layout == TIK_KV_CONTIGUOUS) return check_stride("kv.sequence_stride", kv.sequence_stride, batch == 1 ? 0 : 8);
+  return check_paged(kv, length_name, kv_length);
 }
 
 inline std::optional<Refusal> check_kv(Entry entry, tik_attention_args const& args) {
-  tik_kv_view const& kv = args.kv;
-  if (entry == Entry::full && kv.layout != TIK_KV_PACKED) {
-    return invalid("kv.layout is ", kv.layout, ", but tik_attention_full takes TIK_KV_PACKED (", int{TIK_KV_PACKED},
-                   "): call tik_attention_extend for keys and values in a cache.");
-  }
-  if (entry != Entry::full && kv.layout != TIK_KV_CONTIGUOUS && kv.layout != TIK_KV_PAGED) {
-    return invalid("kv.layout is ", kv.layout, ", but ", function_name(entry), " takes TIK_KV_CONTIGUOUS (",
-                   int{TIK_KV_CONTIGUOUS}, ") or TIK_KV_PAGED (", int{TIK_KV_PAGED}, ").");
-  }
-  if (auto bad = first_of(
-          {check_pointer("kv.keys", kv.keys, tensor_alignment), check_pointer("kv.values", kv.values, tensor_alignment),
-           check_stride("kv.token_stride", kv.token_stride, 8), check_stride("kv.head_stride", kv.head_stride, 8)})) {
-    return bad;
-  }
-  if (kv.layout == TIK_KV_CONTIGUOUS) return check_stride("kv.sequence_stride", kv.sequence_stride, args.batch == 1 ? 0 : 8);
-  if (kv.layout == TIK_KV_PAGED) return check_paged(kv, args.limits.kv_length);
-  return std::nullopt;
+  if (entry != Entry::full)
+    return check_cache(args.kv, function_name(entry), args.batch, "limits.kv_length", args.limits.kv_length);
+  if (args.kv.layout == TIK_KV_PACKED) return check_places(args.kv);
+  return invalid("kv.layout is ", args.kv.layout, ", but tik_attention_full takes TIK_KV_PACKED (", int{TIK_KV_PACKED},
+                 "): call tik_attention_extend for keys and values in a cache.");
 }
 
 inline std::optional<Refusal> check_lengths(Entry entry, tik_attention_args const& args) {

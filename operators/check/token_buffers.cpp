@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <stdexcept>
 
 namespace tik::operators::check {
 namespace {
@@ -55,15 +56,23 @@ void TokenBuffers::copy_row(Held const& held, int slot, unsigned char const* row
   }
 }
 
-tik_status TokenBuffers::run(int first, int count) {
+unsigned char* TokenBuffers::place(Held const& held, int slot, int head) const {
+  std::int64_t const elements = (held.tensor->shared ? 0 : slot * held.token_stride) + head * held.head_stride;
+  return static_cast<unsigned char*>(held.memory.memory()) + guard_bytes +
+         static_cast<std::size_t>(elements) * size_of(held.tensor->element);
+}
+
+tik_status TokenBuffers::call(int first, int count) const {
   std::vector<Place> places;
-  for (Held const& held : held_) {
-    if (held.tensor->output) held.memory.bytes() > 0 ? device_.poison(held.memory.memory(), held.memory.bytes()) : void();
-    std::size_t const skipped = held.tensor->shared ? 0 : static_cast<std::size_t>(first * held.token_stride);
-    auto* const base = static_cast<unsigned char*>(held.memory.memory());
-    places.push_back({base + guard_bytes + skipped * size_of(held.tensor->element), held.token_stride, held.head_stride});
-  }
+  for (Held const& held : held_) places.push_back({place(held, first, 0), held.token_stride, held.head_stride});
   return checked_.call(device_.functions(), places, count);
+}
+
+tik_status TokenBuffers::run(int first, int count) {
+  for (Held& held : held_) {
+    if (held.tensor->output) held.memory.poison();
+  }
+  return call(first, count);
 }
 
 std::string TokenBuffers::first_difference(Held const& held, std::vector<unsigned char> const& actual) const {
@@ -103,20 +112,21 @@ std::string TokenBuffers::compare(std::vector<Rows> const& expected, int first, 
   return problems;
 }
 
-std::vector<std::vector<unsigned char>> TokenBuffers::outputs(int slot) const {
-  std::vector<std::vector<unsigned char>> rows;
-  for (Held const& held : held_) {
-    if (!held.tensor->output) continue;
-    std::vector<unsigned char> const all = held.memory.download();
-    std::size_t const size = size_of(held.tensor->element);
-    std::size_t const columns = held.tensor->columns * size;
-    std::vector<unsigned char> row(held.tensor->row_bytes());
-    for (int head = 0; head < held.tensor->heads; ++head) {
-      std::size_t const at = guard_bytes + static_cast<std::size_t>(slot * held.token_stride + head * held.head_stride) * size;
-      std::memcpy(row.data() + head * columns, all.data() + at, columns);
+std::vector<std::vector<unsigned char>> TokenBuffers::run_alone(int slot) {
+  auto const each_head = [&](auto handle) {
+    for (Held const& held : held_) {
+      if (!held.tensor->output) continue;
+      for (int head = 0; head < held.tensor->heads; ++head)
+        handle(held, head, held.tensor->columns * size_of(held.tensor->element));
     }
-    rows.push_back(std::move(row));
-  }
+  };
+  each_head([&](Held const& held, int head, std::size_t bytes) { device_.poison(place(held, slot, head), bytes); });
+  if (call(slot, 1) != TIK_OK) throw std::runtime_error(std::string("refused: ") + device_.functions().last_error());
+  std::vector<std::vector<unsigned char>> rows;
+  each_head([&](Held const& held, int head, std::size_t bytes) {
+    if (head == 0) rows.emplace_back(held.tensor->row_bytes());
+    device_.download(rows.back().data() + head * bytes, place(held, slot, head), bytes);
+  });
   return rows;
 }
 

@@ -31,8 +31,8 @@ class TokenBuffers {
   // Empty when all is as it should be.
   std::string compare(std::vector<Rows> const& expected, int first, int count);
 
-  // The rows of each output at a slot.
-  std::vector<std::vector<unsigned char>> outputs(int slot) const;
+  // Calls the operator for one slot and returns its row of each output.
+  std::vector<std::vector<unsigned char>> run_alone(int slot);
 
   // What is wrong with the inputs, which no call may change; empty when nothing is.
   std::string compare_inputs() const;
@@ -45,6 +45,8 @@ class TokenBuffers {
     std::vector<unsigned char> image; // what the memory should hold
     Allocation memory;
   };
+  unsigned char* place(Held const& held, int slot, int head) const;
+  tik_status call(int first, int count) const;
   void copy_row(Held const& held, int slot, unsigned char const* row, std::vector<unsigned char>& image) const;
   std::string first_difference(Held const& held, std::vector<unsigned char> const& actual) const;
 

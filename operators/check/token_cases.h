@@ -3,36 +3,28 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <string>
+#include <vector>
 
 #include "operators/check/device.h"
+#include "operators/check/results.h"
 #include "operators/check/token_operator.h"
 
 namespace tik::operators::check {
-
-// Takes the result of one case: which operator and shape, which case, and when it failed what differs.
-using Record =
-    std::function<void(bool passed, std::string const& operator_name, std::string const& label, std::string const& detail)>;
 
 // How many cases: `thorough` is every count of tokens up to 300 and more, `brief` a selection in seconds, `tiny` a few small
 // ones.
 enum class Extent { tiny, brief, thorough };
 
-struct TokenCaseOptions {
+struct CaseOptions {
   Extent extent = Extent::brief;
   std::uint64_t seed = 1;
 };
 
-// What was seen of the float64 definition.
-struct Accuracy {
-  double largest_error = 0; // as a part of the largest magnitude of its row
-  int rows = 0;
-};
+// Runs the cases of one operator as a line of the results. What is expected is what the CPU backend gives for a token alone, or
+// the backend itself where the operator's bits are its own. Throws std::runtime_error when the device fails.
+void check_token_operator(Device& device, TokenOperator const& checked, CaseOptions const& options, Results& results);
 
-// Runs the cases of one operator and records each. What is expected is what the CPU backend gives for a token alone, or the
-// backend itself where the operator's bits are its own. Throws std::runtime_error when the device fails.
-Accuracy check_token_operator(Device& device, TokenOperator const& checked, TokenCaseOptions const& options,
-                              Record const& record);
+// The largest error of a row as a part of its largest magnitude; infinite when a number is not finite.
+double row_error(Element element, std::vector<unsigned char> const& row, std::vector<double> const& exact);
 
 } // namespace tik::operators::check

@@ -15,7 +15,7 @@ inline constexpr std::size_t workspace_alignment = 256;
 inline std::optional<Refusal> validate_shape(int32_t tokens, int32_t heads, int32_t columns, float epsilon) {
   using namespace validation;
   if (auto bad = check_row_counts(tokens, "heads", heads)) return bad;
-  if (auto bad = check_columns(columns)) return bad;
+  if (auto bad = check_columns(columns, largest_columns)) return bad;
   if (epsilon > 0 && epsilon <= FLT_MAX) return std::nullopt;
   return invalid("epsilon is ", epsilon, ", but must be finite and greater than 0, usually 1e-6.");
 }

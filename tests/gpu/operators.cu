@@ -1,51 +1,33 @@
-#include "operators/check/operators.h"
-#include "operators/check/token_cases.h"
+#include "operators/check/suite.h"
+#include "tests/gpu/cuda_device.h"
 #include "tests/gpu/kinds.h"
 
 namespace tik::gpu_suite {
 namespace {
 
-using namespace operators::check;
+namespace check = operators::check;
 
-class CudaDevice final : public Device {
- public:
-  std::string name() const override { return "CUDA"; }
-  operators::Functions const& functions() const override { return functions_; }
-  void* allocate(std::size_t bytes) override {
-    void* memory = nullptr;
-    require(cudaMalloc(&memory, bytes), "allocating device memory");
-    return memory;
-  }
-  void release(void* memory) noexcept override { cudaFree(memory); }
-  void upload(void* to, void const* from, std::size_t bytes) override {
-    require(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice), "copying to the device");
-  }
-  void download(void* to, void const* from, std::size_t bytes) override {
-    require(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost), "copying from the device");
-  }
-  void poison(void* memory, std::size_t bytes) override {
-    require(cudaMemset(memory, poison_byte, bytes), "poisoning device memory");
-  }
-
- private:
-  operators::Functions functions_ = operators::sm90_functions();
-};
-
-Extent extent_of(Suite const& suite) { return suite.tiny ? Extent::tiny : suite.quick ? Extent::brief : Extent::thorough; }
+check::Extent extent_of(Suite const& suite) {
+  return suite.tiny ? check::Extent::tiny : suite.quick ? check::Extent::brief : check::Extent::thorough;
+}
 
 } // namespace
 
 void check_operators(Suite& suite) {
   CudaDevice device;
-  Record const record = [&](bool passed, std::string const& name, std::string const& label, std::string const& detail) {
-    suite.report.record(name, passed, label, detail);
-  };
-  for (auto const& checked : suite_operators(extent_of(suite))) {
-    announce(suite, checked->name() + " " + checked->shape());
-    suite.report.start(checked->name());
-    Accuracy const accuracy = check_token_operator(device, *checked, {extent_of(suite), suite.seed}, record);
-    std::printf("accuracy %s %s: largest error %.2e of the row's largest (at most %.2e)\n", checked->name().c_str(),
-                checked->shape().c_str(), accuracy.largest_error, checked->tolerance());
+  check::Results results([&](check::Line const& line, bool passed, std::string const& label, std::string const& detail) {
+    suite.report.start(line.operator_name);
+    suite.report.record(line.operator_name, passed, line.shape + ", " + label, detail);
+  });
+  check::CaseOptions const options{extent_of(suite), suite.seed};
+  std::vector<check::ModelShape> const& models = check::known_models();
+  check::check_refusals(device, results);
+  if (!suite.tiny) check::check_operators(device, suite.quick ? std::vector{models[7], models[10]} : models, options, results);
+  check::check_unusual_shapes(device, options, results);
+  for (check::Line const& line : results.lines()) {
+    if (line.largest_error < 0) continue;
+    std::printf("accuracy %s %s: largest error %.2e of the row's largest\n", line.operator_name.c_str(), line.shape.c_str(),
+                line.largest_error);
   }
 }
 

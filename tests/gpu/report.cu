@@ -117,12 +117,12 @@ Report::Count Report::total() const {
 bool Report::good() const { return total().failed == 0; }
 
 void Report::print() const {
-  std::printf("%-12s %8s %8s %8s %14s %8s\n", "kind", "passed", "failed", "skipped", "rows bitwise", "seconds");
+  std::printf("%-22s %8s %8s %8s %14s %8s\n", "kind", "passed", "failed", "skipped", "rows bitwise", "seconds");
   int64_t bitwise = 0;
   for (std::string const& kind : order_) {
     Count const& count = counts_.at(kind);
     if (count.bitwise) bitwise += count.passed + count.failed;
-    std::printf("%-12s %8lld %8lld %8lld %14lld %8.1f\n", kind.c_str(), static_cast<long long>(count.passed),
+    std::printf("%-22s %8lld %8lld %8lld %14lld %8.1f\n", kind.c_str(), static_cast<long long>(count.passed),
                 static_cast<long long>(count.failed), static_cast<long long>(count.skipped), static_cast<long long>(count.rows),
                 count.seconds);
   }

@@ -3,28 +3,13 @@
 
 #include "operators/cpu/backend.h"
 #include "operators/functions.h"
-#include "operators/rms_norm/arithmetic.h"
+#include "operators/rms_norm/cpu/norm.h"
 #include "operators/rms_norm/validate.h"
 
 namespace tik::operators::cpu {
 namespace {
 
 using namespace rms_norm;
-
-struct Norm {
-  int columns;
-  float inverse_columns;
-  float epsilon;
-
-  float inverse_rms(tik_bf16 const* x) const {
-    float const squares = row_sum(columns, [&](int chunk) {
-      float sum = 0;
-      for (int c = chunk * chunk_columns; c < (chunk + 1) * chunk_columns; ++c) sum = accumulate_square(to_float(x[c]), sum);
-      return sum;
-    });
-    return rms_norm::inverse_rms(squares, inverse_columns, epsilon);
-  }
-};
 
 void forward_row(tik_rms_norm_args const& args, Norm const& norm, int64_t token, int64_t head) {
   tik_bf16 const* x = row(args.x, token, head);
@@ -34,9 +19,7 @@ void forward_row(tik_rms_norm_args const& args, Norm const& norm, int64_t token,
     for (int c = 0; c < norm.columns; ++c) sum[c] = to_bf16(add(to_float(x[c]), to_float(residual[c])));
     x = sum;
   }
-  float const r = norm.inverse_rms(x);
-  tik_bf16* const out = row(args.out, token, head);
-  for (int c = 0; c < norm.columns; ++c) out[c] = to_bf16(scaled(normalized(to_float(x[c]), r), to_float(args.weight[c])));
+  norm.normalize(x, args.weight, row(args.out, token, head));
 }
 
 // One row of x_gradient; adds the row to its block of the weight's gradient where one is given.
@@ -67,7 +50,7 @@ void backward_row(tik_rms_norm_backward_args const& args, Norm const& norm, int6
 
 tik_status rms_norm(tik_rms_norm_args const* args) {
   if (auto bad = validate(args)) return Error::keep(std::move(bad));
-  Norm const norm{args->columns, inverse_columns(args->columns), args->epsilon};
+  Norm const norm(args->columns, args->epsilon);
   for (int64_t token = 0; token < args->tokens; ++token) {
     for (int64_t head = 0; head < args->heads; ++head) forward_row(*args, norm, token, head);
   }
@@ -77,7 +60,7 @@ tik_status rms_norm(tik_rms_norm_args const* args) {
 tik_status rms_norm_backward(tik_rms_norm_backward_args const* args) {
   if (auto bad = validate(args)) return Error::keep(std::move(bad));
   int const columns = args->columns;
-  Norm const norm{columns, inverse_columns(columns), args->epsilon};
+  Norm const norm(columns, args->epsilon);
   int64_t const rows = int64_t{args->tokens} * args->heads;
   float* const gradient = args->weight_gradient;
   auto* const block =

@@ -2,28 +2,39 @@
 #include <gtest/gtest.h>
 
 #include "operators/check/operators.h"
+#include "operators/check/suite.h"
 
 namespace tik::operators::check {
 namespace {
 
-struct Tally {
-  int passed = 0;
-  std::vector<std::string> failures;
-  Record record() {
-    return [this](bool ok, std::string const& name, std::string const& label, std::string const& detail) {
-      ok ? void(++passed) : failures.push_back(name + " " + label + ": " + detail);
-    };
+void expect_no_failure(Results const& results) {
+  for (Line const& line : results.lines()) {
+    EXPECT_GT(line.cases, 0) << line.operator_name;
+    EXPECT_EQ(line.failed, 0) << line.operator_name << " " << line.shape << ": " << line.first_failure;
   }
-};
+}
 
-TEST(TokenCases, EveryOperatorOfTheCpuBackendPasses) {
+TEST(Checks, EveryOperatorOfTheCpuBackendPassesAtTheShapesOfModels) {
   HostDevice device;
-  for (auto const& checked : suite_operators(Extent::brief)) {
-    Tally tally;
-    check_token_operator(device, *checked, {Extent::brief}, tally.record());
-    EXPECT_GT(tally.passed, 20) << checked->name();
-    EXPECT_EQ(tally.failures, std::vector<std::string>{}) << checked->name() << " " << checked->shape();
-  }
+  Results results;
+  std::vector<ModelShape> const& models = known_models();
+  check_operators(device, {models.front(), models.back()}, {Extent::tiny}, results);
+  expect_no_failure(results);
+  EXPECT_GT(results.lines().size(), 20u);
+}
+
+TEST(Checks, EveryOperatorOfTheCpuBackendPassesAtUnusualShapes) {
+  HostDevice device;
+  Results results;
+  check_unusual_shapes(device, {Extent::brief}, results);
+  expect_no_failure(results);
+}
+
+TEST(Checks, EveryRequestThatContradictsItsContractIsRefused) {
+  HostDevice device;
+  Results results;
+  check_refusals(device, results);
+  expect_no_failure(results);
 }
 
 // The CPU backend with one change to a call.
@@ -47,9 +58,9 @@ class ChangedDevice final : public Device {
 
 int failures_of(tik_status (*rms_norm)(tik_rms_norm_args const*)) {
   ChangedDevice device(rms_norm);
-  Tally tally;
-  check_token_operator(device, *make_rms_norm(1, 256, false), {Extent::brief}, tally.record());
-  return static_cast<int>(tally.failures.size());
+  Results results;
+  check_token_operator(device, *make_rms_norm({1, 256}), {Extent::brief}, results);
+  return results.lines().back().failed;
 }
 
 TEST(TokenCases, ABitThatDependsOnTheBatchIsFound) {

@@ -1,0 +1,99 @@
+// RoPE on Hopper: a thread takes eight pairs of columns of some heads of a token, and reads their cosines and sines once.
+#include "operators/functions.h"
+#include "operators/rotary/sm90/rotate.cuh"
+#include "operators/rotary/table.h"
+#include "operators/sm90/launch.cuh"
+
+namespace tik::operators::sm90 {
+namespace {
+
+struct RotaryParams {
+  SourceRows queries, keys;
+  TargetRows queries_out, keys_out;
+  int query_heads, heads; // heads: query heads, then key heads
+  int head_dim;
+  bool inverse;
+  int table_positions;
+  float const* table;
+  int32_t const* positions;
+  int head_groups;       // a thread has heads group, group + head_groups, ...
+  Divisor items_a_token; // an item is eight pairs of the heads of a group
+  int items;
+};
+
+constexpr int rotary_threads = 128;
+
+// `Heads` heads a thread.
+template <int Heads>
+__global__ void __launch_bounds__(rotary_threads) rotary_kernel(RotaryParams const params) {
+  int const item = blockIdx.x * rotary_threads + threadIdx.x;
+  int const token = params.items_a_token.quotient(item);
+  int const within = item - token * static_cast<int>(params.items_a_token.divisor);
+  int const chunks = params.head_dim / (2 * chunk_columns); // 4 or 8
+  int const pair = within % chunks * chunk_columns;
+  int const group = within / chunks;
+  int const half = params.head_dim / 2;
+  wait_for_kernel_before();
+  int const position = item < params.items ? params.positions[token] : -1;
+  uint4 low[Heads], high[Heads];
+#pragma unroll
+  for (int i = 0; i < Heads; ++i) {
+    int const head = group + i * params.head_groups;
+    if (position < 0 || head >= params.heads) continue;
+    tik_bf16 const* const x =
+        head < params.query_heads ? params.queries.row(token, head) : params.keys.row(token, head - params.query_heads);
+    low[i] = load_chunk(x + pair);
+    high[i] = load_chunk(x + half + pair);
+  }
+  start_kernel_after();
+  if (position < 0) return;
+  Turn turn;
+  load_turn(position < params.table_positions ? params.table + int64_t{position} * params.head_dim : nullptr, params.head_dim,
+            pair, turn);
+  if (params.inverse) invert(turn);
+#pragma unroll
+  for (int i = 0; i < Heads; ++i) {
+    int const head = group + i * params.head_groups;
+    if (head >= params.heads) continue;
+    tik_bf16* const out =
+        head < params.query_heads ? params.queries_out.row(token, head) : params.keys_out.row(token, head - params.query_heads);
+    store_chunk(out + pair, rotate_first(low[i], high[i], turn));
+    store_chunk(out + half + pair, rotate_second(high[i], low[i], turn));
+  }
+}
+
+template <int Heads>
+cudaError_t launch(tik_rotary_args const& args) {
+  int const heads = args.query_heads + args.key_heads;
+  int const groups = (heads + Heads - 1) / Heads;
+  int const items_a_token = groups * args.head_dim / (2 * chunk_columns);
+  RotaryParams const params{places(args.queries),
+                            places(args.keys),
+                            places(args.queries_out),
+                            places(args.keys_out),
+                            args.query_heads,
+                            heads,
+                            args.head_dim,
+                            args.inverse != 0,
+                            args.table_positions,
+                            args.table,
+                            args.positions,
+                            groups,
+                            Divisor(items_a_token),
+                            args.tokens * items_a_token};
+  return launch_overlapped(rotary_kernel<Heads>, dim3((params.items + rotary_threads - 1) / rotary_threads), rotary_threads,
+                           args.stream, params);
+}
+
+} // namespace
+
+tik_status rotary_table(tik_rotary_table_args const* args) { return Error::keep(rotary::fill_table(args)); }
+
+tik_status rotary(tik_rotary_args const* args) {
+  return run("launching tik_rotary", rotary::validate(args), [&] {
+    constexpr int few = 64; // tokens; so few leave multiprocessors idle unless every head has threads of its own
+    return args->tokens <= few ? launch<1>(*args) : launch<4>(*args);
+  });
+}
+
+} // namespace tik::operators::sm90

@@ -1,0 +1,119 @@
+// SwiGLU and its gradients on Hopper: every thread takes chunks of eight columns, a block's chunks follow each other in a row.
+#include "operators/functions.h"
+#include "operators/sm90/launch.cuh"
+#include "operators/sm90/rows.cuh"
+#include "operators/swiglu/arithmetic.h"
+#include "operators/swiglu/validate.h"
+
+namespace tik::operators::sm90 {
+namespace {
+
+// Chunks of a call are numbered token * chunks_a_token + chunk.
+struct ChunkGrid {
+  Divisor chunks_a_token;
+  int64_t chunks;
+};
+
+struct SwigluParams {
+  SourceRows gate, up;
+  TargetRows out;
+  ChunkGrid grid;
+};
+
+struct SwigluBackwardParams {
+  SourceRows gate, up, out_gradient;
+  TargetRows gate_gradient, up_gradient;
+  ChunkGrid grid;
+};
+
+// Where chunk `number` lies.
+struct ChunkPlace {
+  int token, column;
+};
+__device__ __forceinline__ ChunkPlace chunk_place(ChunkGrid const& grid, int64_t number) {
+  int const token = grid.chunks_a_token.quotient(static_cast<uint32_t>(number));
+  return {token, static_cast<int>(number - int64_t{token} * grid.chunks_a_token.divisor) * chunk_columns};
+}
+
+// `Chunks` chunks a thread, all on their way at once.
+template <int Threads, int Chunks>
+__global__ void __launch_bounds__(Threads) swiglu_kernel(SwigluParams const params) {
+  int64_t const first = int64_t{blockIdx.x} * (Threads * Chunks) + threadIdx.x;
+  uint4 gate[Chunks], up[Chunks];
+  ChunkPlace at[Chunks];
+#pragma unroll
+  for (int i = 0; i < Chunks; ++i) at[i] = chunk_place(params.grid, first + i * Threads);
+  wait_for_kernel_before();
+#pragma unroll
+  for (int i = 0; i < Chunks; ++i) {
+    if (first + i * Threads >= params.grid.chunks) continue;
+    gate[i] = load_chunk(params.gate.row(at[i].token, 0) + at[i].column);
+    up[i] = load_chunk(params.up.row(at[i].token, 0) + at[i].column);
+  }
+  start_kernel_after();
+#pragma unroll
+  for (int i = 0; i < Chunks; ++i) {
+    if (first + i * Threads >= params.grid.chunks) continue;
+    float g[8], u[8];
+    unpack(gate[i], g);
+    unpack(up[i], u);
+#pragma unroll
+    for (int c = 0; c < 8; ++c) u[c] = swiglu::gated(swiglu::activated(g[c], swiglu::sigmoid(g[c])), u[c]);
+    store_chunk(params.out.row(at[i].token, 0) + at[i].column, pack(u));
+  }
+}
+
+template <int Threads>
+__global__ void __launch_bounds__(Threads) swiglu_backward_kernel(SwigluBackwardParams const params) {
+  int64_t const number = int64_t{blockIdx.x} * Threads + threadIdx.x;
+  ChunkPlace const at = chunk_place(params.grid, number);
+  wait_for_kernel_before();
+  start_kernel_after();
+  if (number >= params.grid.chunks) return;
+  float gate[8], up[8], out_gradient[8];
+  unpack(load_chunk(params.gate.row(at.token, 0) + at.column), gate);
+  unpack(load_chunk(params.up.row(at.token, 0) + at.column), up);
+  unpack(load_chunk(params.out_gradient.row(at.token, 0) + at.column), out_gradient);
+#pragma unroll
+  for (int c = 0; c < 8; ++c) {
+    swiglu::Gradients const gradients = swiglu::gradients(gate[c], up[c], out_gradient[c]);
+    gate[c] = gradients.gate;
+    up[c] = gradients.up;
+  }
+  store_chunk(params.gate_gradient.row(at.token, 0) + at.column, pack(gate));
+  store_chunk(params.up_gradient.row(at.token, 0) + at.column, pack(up));
+}
+
+ChunkGrid chunk_grid(int tokens, int columns) {
+  int const chunks = columns / chunk_columns;
+  return {Divisor(chunks), int64_t{tokens} * chunks};
+}
+
+dim3 blocks_of(int64_t chunks, int chunks_a_block) { return dim3((chunks + chunks_a_block - 1) / chunks_a_block); }
+
+cudaError_t launch(tik_swiglu_args const& args) {
+  SwigluParams const params{places(args.gate), places(args.up), places(args.out), chunk_grid(args.tokens, args.columns)};
+  constexpr int few = multiprocessors * 1024; // chunks; fewer are spread over all multiprocessors
+  if (params.grid.chunks <= few)
+    return launch_overlapped(swiglu_kernel<128, 1>, blocks_of(params.grid.chunks, 128), 128, args.stream, params);
+  return launch_overlapped(swiglu_kernel<256, 2>, blocks_of(params.grid.chunks, 512), 256, args.stream, params);
+}
+
+cudaError_t launch(tik_swiglu_backward_args const& args) {
+  SwigluBackwardParams const params{places(args.gate),         places(args.up),
+                                    places(args.out_gradient), places(args.gate_gradient),
+                                    places(args.up_gradient),  chunk_grid(args.tokens, args.columns)};
+  return launch_overlapped(swiglu_backward_kernel<256>, blocks_of(params.grid.chunks, 256), 256, args.stream, params);
+}
+
+} // namespace
+
+tik_status swiglu(tik_swiglu_args const* args) {
+  return run("launching tik_swiglu", swiglu::validate(args), [&] { return launch(*args); });
+}
+
+tik_status swiglu_backward(tik_swiglu_backward_args const* args) {
+  return run("launching tik_swiglu_backward", swiglu::validate(args), [&] { return launch(*args); });
+}
+
+} // namespace tik::operators::sm90
