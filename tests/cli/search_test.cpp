@@ -153,7 +153,8 @@ TEST(Doctor, NamesARemedyForAMissingLibcurl) {
   for (std::string const name : {"libcurl.so.4", "libcurl-gnutls.so.4"}) spill(folder / name, "no library");
   std::map<std::string, std::string> const environment = {{"LD_LIBRARY_PATH", folder.path().string()}};
   auto const health_of_libcurl = [](Outcome const& outcome) {
-    for (auto const& check : nlohmann::json::parse(outcome.out)["checks"])
+    auto const json = nlohmann::json::parse(outcome.out); // must outlive the loop
+    for (auto const& check : json["checks"])
       if (check["name"] == "libcurl") return check["health"].get<std::string>();
     return std::string("not checked");
   };
