@@ -3,8 +3,6 @@
 // A block of threads stays on its multiprocessor and takes work items (full_work.cuh) until none is left. One or two warps
 // load (full_load.cuh), groups of four warps compute (full_overlapped.cuh, full_serial.cuh), all by the program of
 // numerics.cuh.
-#include <cudaTypedefs.h>
-
 #include <algorithm>
 #include <bit>
 #include <optional>
@@ -13,6 +11,7 @@
 #include "operators/attention/sm90/full_overlapped.cuh"
 #include "operators/attention/sm90/full_serial.cuh"
 #include "operators/attention/sm90/launch.h"
+#include "operators/sm90/tensor_map.h"
 
 namespace tik::attention::sm90 {
 namespace {
@@ -69,15 +68,6 @@ __global__ void __launch_bounds__(Variant::Shared::threads, 1)
   }
 }
 
-PFN_cuTensorMapEncodeTiled_v12000 find_tensor_map_encoder() {
-  void* function = nullptr;
-  cudaDriverEntryPointQueryResult found;
-  cudaError_t const error =
-      cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault, &found);
-  if (error != cudaSuccess || found != cudaDriverEntryPointSuccess) return nullptr;
-  return reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(function);
-}
-
 // A tensor [outer, heads, rows, head_dim] of bf16 with head_dim contiguous; strides in elements.
 struct TensorLayout {
   tik_bf16 const* data;
@@ -91,7 +81,7 @@ struct TensorLayout {
 
 // The map whose boxes are 64 columns of `box_rows` rows. Nothing when the driver refuses.
 std::optional<CUtensorMap> encode_map(TensorLayout const& tensor, int head_dim, int box_rows) {
-  static auto const encode = find_tensor_map_encoder();
+  auto const encode = operators::sm90::tensor_map_encoder();
   if (encode == nullptr) return std::nullopt;
   CUtensorMap map;
   // The stride of a dimension of one element is never used, but must be valid.
