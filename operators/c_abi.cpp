@@ -1,5 +1,6 @@
 // The C functions of the contracts, for the backend of the library that this file is compiled into (TIK_BACKEND: cpu or sm90).
 #include "operators/functions.h"
+#include "operators/language_model_head/workspace.h"
 #include "operators/library.h"
 #include "operators/rms_norm/validate.h"
 
@@ -18,5 +19,17 @@ TIK_OPERATOR_FUNCTIONS(TIK_DEFINE)
 
 int64_t tik_rms_norm_backward_workspace_bytes(int32_t tokens, int32_t heads, int32_t columns) {
   return tik::operators::rms_norm::backward_workspace_bytes(tokens, heads, columns);
+}
+
+int64_t tik_language_model_head_workspace_bytes(int32_t tokens, int32_t vocabulary) {
+  return tik::operators::language_model_head::forward_regions(tokens, vocabulary).bytes;
+}
+
+int64_t tik_token_log_probability_workspace_bytes(int32_t tokens, int32_t vocabulary) {
+  return tik::operators::language_model_head::softmax_regions(tokens, vocabulary).bytes;
+}
+
+int64_t tik_language_model_head_backward_workspace_bytes(int32_t tokens, int32_t in_features, int32_t vocabulary) {
+  return tik::operators::language_model_head::backward_regions(tokens, in_features, vocabulary).bytes;
 }
 }

@@ -4,6 +4,8 @@
 
 #include "operators/embedding/contract.h"
 #include "operators/kv_write/contract.h"
+#include "operators/language_model_head/contract.h"
+#include "operators/linear/contract.h"
 #include "operators/qk_norm_rope_kv_write/contract.h"
 #include "operators/rms_norm/contract.h"
 #include "operators/rotary/contract.h"
@@ -21,7 +23,14 @@
   FUNCTION(swiglu) \
   FUNCTION(swiglu_backward) \
   FUNCTION(embedding) \
-  FUNCTION(embedding_backward)
+  FUNCTION(embedding_backward) \
+  FUNCTION(linear) \
+  FUNCTION(linear_prepare) \
+  FUNCTION(linear_backward) \
+  FUNCTION(language_model_head) \
+  FUNCTION(language_model_head_prepare) \
+  FUNCTION(language_model_head_backward) \
+  FUNCTION(token_log_probability)
 // clang-format on
 
 namespace tik::operators {
