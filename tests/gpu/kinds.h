@@ -39,6 +39,8 @@ void check_accuracy(Suite& suite);
 void check_refusals(Suite& suite);
 // The operators other than attention: the cases of operators/check, under the name of each operator.
 void check_operators(Suite& suite);
+// Dense linear and the language-model head: the shared cases, and every cut of the strip kernel against the simple kernel.
+void check_dense(Suite& suite);
 
 // Query heads for each key and value head, all that the suite covers.
 inline constexpr int ratios[] = {1, 2, 4, 5, 6, 7, 8, 12, 16};

@@ -32,7 +32,8 @@ constexpr Kind kinds[] = {{"hardware", check_hardware},
                           {"padding", check_padding},
                           {"repeats", check_repeats},
                           {"graphs", check_graphs},
-                          {"operators", check_operators}};
+                          {"operators", check_operators},
+                          {"dense", check_dense}};
 
 struct Options {
   std::vector<std::string> kinds;

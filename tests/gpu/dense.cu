@@ -1,0 +1,106 @@
+#include "operators/check/dense_cases.h"
+#include "operators/check/source.h"
+#include "operators/linear/sm90/kernels.h"
+#include "operators/linear/sm90/products.h"
+#include "tests/gpu/cuda_device.h"
+#include "tests/gpu/kinds.h"
+
+namespace tik::gpu_suite {
+namespace {
+
+namespace check = operators::check;
+namespace sm90 = operators::sm90;
+
+// Random operands of a product, and its output by two kernels.
+class TwoKernels {
+ public:
+  TwoKernels(int tokens, int in_features, int out_features, bool fp32)
+      : x_(random(tokens * in_features, 1)),
+        weight_(random(int64_t{out_features} * in_features, 2)),
+        bias_(random(out_features, 3)),
+        out_(int64_t{tokens} * out_features * (fp32 ? 2 : 1)) {
+    args_.struct_bytes = sizeof args_;
+    args_.tokens = tokens;
+    args_.in_features = in_features;
+    args_.out_features = out_features;
+    args_.x = {x_.data(), in_features, 0};
+    args_.weight = {weight_.data(), in_features, 0};
+    args_.bias = bias_.data();
+    args_.out = out_.data();
+    args_.out_stride = out_features;
+    args_.out_type = fp32 ? TIK_FP32 : TIK_BF16;
+  }
+
+  // The bits that `launch` computes; nothing of an earlier call is left.
+  template <typename Launch>
+  std::vector<uint16_t> bits(Launch launch) {
+    require(cudaMemset(out_.data(), 0xff, out_.bytes()), "poisoning");
+    require(launch(args_), "launching a kernel of dense linear");
+    return out_.download();
+  }
+
+ private:
+  static Buffer<tik_bf16> random(int64_t count, uint64_t seed) {
+    std::vector<tik_bf16> numbers(count);
+    for (int64_t i = 0; i < count; ++i) {
+      numbers[i] = operators::to_bf16(check::near_normal(check::mix(seed) + static_cast<uint64_t>(i)));
+    }
+    return Buffer<tik_bf16>(numbers);
+  }
+
+  Buffer<tik_bf16> x_, weight_, bias_;
+  Buffer<uint16_t> out_;
+  tik_linear_args args_{};
+};
+
+// Every cut of the strip kernel, also those that no size selects, against the simple kernel.
+void check_strips(Suite& suite) {
+  struct Sizes {
+    int tokens, in_features, out_features;
+  };
+  int number = 0;
+  for (Sizes const sizes : {Sizes{1, 16, 8}, Sizes{3, 144, 200}, Sizes{16, 1536, 128}, Sizes{29, 2560, 392},
+                            Sizes{64, 8960, 64}, Sizes{130, 272, 1000}}) {
+    bool const fp32 = number++ % 2 == 0;
+    TwoKernels kernels(sizes.tokens, sizes.in_features, sizes.out_features, fp32);
+    auto const expected = kernels.bits([](tik_linear_args const& args) { return sm90::launch_simple(args); });
+    for (int const width : sm90::strip_widths) {
+      for (int const tile : {8, 16, 40, 64}) {
+        for (int const ring : {24 * 1024, sm90::half_ring_bytes, sm90::largest_ring_bytes}) {
+          if (ring < 3 * 256 * (width + tile)) continue; // the ring holds some stages
+          auto const actual = kernels.bits([&](tik_linear_args args) {
+            args.weight_settled = width % 16 == 0;
+            return sm90::launch_strip(args, {width, tile, 1, 1, ring});
+          });
+          suite.report.record("linear-strips", actual == expected,
+                              std::to_string(sizes.tokens) + " tokens, " + std::to_string(sizes.in_features) + " to " +
+                                  std::to_string(sizes.out_features) + ", width " + std::to_string(width) + ", tile " +
+                                  std::to_string(tile) + ", ring " + std::to_string(ring),
+                              "other bits than the simple kernel's");
+          if (suite.tiny) break;
+        }
+      }
+    }
+  }
+}
+
+} // namespace
+
+void check_dense(Suite& suite) {
+  CudaDevice device;
+  check::Results results([&](check::Line const& line, bool passed, std::string const& label, std::string const& detail) {
+    suite.report.start(line.operator_name);
+    suite.report.record(line.operator_name, passed, line.shape + ", " + label, detail);
+  });
+  suite.report.start("linear-strips");
+  check_strips(suite);
+  check::Extent const extent = suite.tiny ? check::Extent::tiny : suite.quick ? check::Extent::brief : check::Extent::thorough;
+  check::check_dense(device, {extent, suite.seed}, results);
+  for (check::Line const& line : results.lines()) {
+    if (line.largest_error < 0) continue;
+    std::printf("accuracy %s %s: largest error %.2e of the largest\n", line.operator_name.c_str(), line.shape.c_str(),
+                line.largest_error);
+  }
+}
+
+} // namespace tik::gpu_suite
