@@ -1,0 +1,254 @@
+#!/usr/bin/env python3
+"""Measures dense linear and the language-model head on a Hopper GPU beside their peers, in one run.
+
+  bench.py --library libtik_operators_sm90.so --peer libtik_dense_bench.so [--json FILE] [--quick] [--seconds N]
+
+For every cell: the median of replays of CUDA graphs that hold 2 to 32 launches, ours and the peer's in turns, weights rotating over
+several times the L2 cache, which is overwritten before each replay. The peer of dense linear is the fastest of what cuBLASLt's
+heuristic suggests with everything allowed, split-K included, and 64 MiB of workspace. Our calls say that weights are settled, as in
+decode, and rely on the order of launches in a stream, which the peer does not use. The peer of the head is PyTorch: bfloat16
+logits, log_softmax, gather. The limit is the longer of reading the weight at 4.57 TB/s and the operations at 800 TFLOP/s.
+"""
+
+import argparse
+import ctypes as c
+import json
+import math
+import pathlib
+import statistics
+import subprocess
+import sys
+import time
+
+import torch
+
+import cells
+import contract
+
+ROUNDS = 7
+GRAPH_MICROSECONDS = 800
+WEIGHT_BYTES = 640 << 20
+FLUSH_BYTES = 192 << 20
+
+
+class Timer:
+    def __init__(self):
+        self.stream = torch.cuda.Stream()
+        self.flushed = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device="cuda")
+        self.marks = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
+
+    def capture(self, launch, launches):
+        with torch.no_grad(), torch.cuda.stream(self.stream):
+            launch(0)
+            torch.cuda.synchronize()
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph, stream=self.stream):
+                for i in range(launches):
+                    launch(i)
+        return graph
+
+    def time(self, graph):
+        with torch.cuda.stream(self.stream):
+            self.flushed.zero_()
+            self.marks[0].record()
+            graph.replay()
+            self.marks[1].record()
+        torch.cuda.synchronize()
+        return self.marks[0].elapsed_time(self.marks[1]) * 1e3
+
+    def compare(self, graphs, launches, rounds=ROUNDS):
+        for graph in graphs.values():
+            self.time(graph)
+        samples = {name: [] for name in graphs}
+        for turn in range(rounds):
+            for name in list(graphs) if turn % 2 == 0 else reversed(list(graphs)):
+                samples[name].append(self.time(graphs[name]) / launches)
+        return samples
+
+
+def limit_us(rows, out_features, in_features):
+    return max(out_features * in_features * 2 / 4.57e12, 2.0 * rows * out_features * in_features / 800e12) * 1e6
+
+
+class Linear:
+    """One cell: our call and the peer's suggestions on the same memory."""
+
+    def __init__(self, library, peer, timer, arena, projection, rows):
+        self.library, self.peer, self.timer, self.rows, self.projection = library, peer, timer, rows, projection
+        n, k = projection.out_features, projection.in_features
+        self.x = arena["x"][:rows * k]
+        self.weights = [arena["weight"][i * n * k:] for i in range(max(1, min(64, WEIGHT_BYTES // (2 * n * k))))]
+        self.out = arena["out"]
+        stream = timer.stream.cuda_stream
+        self.args = contract.LinearArgs(tokens=rows, in_features=k, out_features=n, x=contract.Rows(self.x.data_ptr(), k, 0),
+                                        out=self.out.data_ptr(), out_stride=n, weight_settled=1, workspace=arena["workspace"].data_ptr(),
+                                        stream=stream)
+        self.args.weight = contract.Rows(self.weights[0].data_ptr(), k, 0)
+        library.call("linear_prepare", self.args)
+
+    def tik(self, i):
+        self.args.weight.data = self.weights[i % len(self.weights)].data_ptr()
+        self.library.call("linear", self.args)
+
+    def suggestion(self, index):
+        def launch(i):
+            weight = self.weights[i % len(self.weights)].data_ptr()
+            error = self.peer.dense_peer_launch(index, c.c_void_p(self.x.data_ptr()), c.c_void_p(weight), c.c_void_p(self.out.data_ptr()),
+                                                c.c_void_p(self.timer.stream.cuda_stream))
+            if error != 0:
+                raise RuntimeError(f"cuBLASLt status {error}")
+
+        return launch
+
+    def measure(self):
+        timer, projection = self.timer, self.projection
+        ours = timer.capture(self.tik, 2)
+        took = min(timer.time(ours) for _ in range(2)) / 2
+        launches = max(2, min(32, int(GRAPH_MICROSECONDS / took)))
+        count = self.peer.dense_peer_prepare(self.rows, projection.in_features, projection.out_features)
+        best = None
+        for index in range(count):
+            try:
+                graph = timer.capture(self.suggestion(index), launches)
+            except RuntimeError as error:
+                print(f"  {projection} {self.rows}: suggestion {index}: {error}", file=sys.stderr)
+                continue
+            us = min(timer.time(graph) for _ in range(2))
+            if best is None or us < best[0]:
+                best = (us, index, graph)
+        samples = timer.compare({"tik": timer.capture(self.tik, launches), "cublaslt": best[2]}, launches)
+        median = {name: statistics.median(values) for name, values in samples.items()}
+        return {"operator": "linear", "shape": f"{projection.model} {projection.name}", "out_features": projection.out_features,
+                "in_features": projection.in_features, "rows": self.rows, "tik_us": median["tik"],
+                "limit_us": limit_us(self.rows, projection.out_features, projection.in_features), "peers": {"cublaslt": median["cublaslt"]},
+                "peer_splits": self.peer.dense_peer_splits(best[1]), "launches": launches,
+                "samples_us": {name: [round(us, 3) for us in values] for name, values in samples.items()}}
+
+
+def measure_head(library, timer, arena, model, in_features):
+    tokens, vocabulary = cells.HEAD_TOKENS, cells.VOCABULARY
+    x = arena["x"][:tokens * in_features].view(tokens, in_features)
+    weight = arena["weight"][:vocabulary * in_features].view(vocabulary, in_features)
+    targets = torch.randint(0, vocabulary, (tokens,), device="cuda", dtype=torch.int64)
+    targets32 = targets.int()
+    outputs = torch.empty(3, tokens, device="cuda")
+    size = library.library.tik_language_model_head_workspace_bytes(tokens, vocabulary)
+    workspace = torch.empty(size, dtype=torch.uint8, device="cuda")
+    args = contract.HeadArgs(tokens=tokens, in_features=in_features, vocabulary=vocabulary, temperature=1,
+                             x=contract.Rows(x.data_ptr(), in_features, 0), weight=contract.Rows(weight.data_ptr(), in_features, 0),
+                             outputs=contract.Outputs(targets32.data_ptr(), *(outputs[i].data_ptr() for i in range(3))), weight_settled=1,
+                             workspace=workspace.data_ptr(), workspace_bytes=size, stream=timer.stream.cuda_stream)
+    library.call("language_model_head_prepare", args)
+
+    def tik(_):
+        library.call("language_model_head", args)
+
+    kept = []
+
+    def torch_head(_):
+        kept[:] = [torch.log_softmax(torch.nn.functional.linear(x, weight), -1).gather(-1, targets[:, None])]
+
+    with torch.no_grad():
+        torch_head(0)
+        torch.cuda.synchronize()
+        kept.clear()
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+        torch_head(0)
+        torch.cuda.synchronize()
+        torch_bytes = torch.cuda.max_memory_allocated() - before
+        tik(0)
+        torch.cuda.synchronize()
+        sample = slice(0, tokens, 256)
+        exact = torch.log_softmax(x[sample].double() @ weight.double().T, -1).gather(-1, targets[sample, None])[:, 0]
+        error = (outputs[0][sample].double() - exact).abs().max().item()
+        del exact
+    samples = timer.compare({"tik": timer.capture(tik, 1), "torch": timer.capture(torch_head, 1)}, 1)
+    median = {name: statistics.median(values) for name, values in samples.items()}
+    return {"operator": "language_model_head", "shape": f"{model} {in_features} to {vocabulary}", "rows": tokens, "tik_us": median["tik"],
+            "limit_us": limit_us(tokens, vocabulary, in_features), "peers": {"torch": median["torch"]}, "tik_workspace_bytes": size,
+            "torch_bytes": torch_bytes, "largest_error_from_float64": error,
+            "samples_us": {name: [round(us, 1) for us in values] for name, values in samples.items()}}
+
+
+def goals(measured):
+    linear = [cell["peers"]["cublaslt"] / cell["tik_us"] for cell in measured if cell["operator"] == "linear"]
+    heads = [cell for cell in measured if cell["operator"] == "language_model_head"]
+    figures = {}
+    if linear:
+        figures["linear_mean"] = statistics.mean(linear)
+        figures["linear_worst"] = min(linear)
+        figures["linear_cells_below_0.95"] = f"{sum(ratio < 0.95 for ratio in linear)} of {len(linear)}"
+    for cell in heads:
+        figures[f"head {cell['shape']}"] = {"ratio": cell["peers"]["torch"] / cell["tik_us"],
+                                            "memory": cell["tik_workspace_bytes"] / cell["torch_bytes"]}
+    return figures
+
+
+def line_of(cell):
+    name, us = next(iter(cell["peers"].items()))
+    return (f"{cell['operator']} {cell['shape']:24} {cell['rows']:6} {cell['tik_us']:9.2f} us  limit {cell['limit_us']:9.2f}  "
+            f"{name} {us:9.2f} ({us / cell['tik_us']:.3f})")
+
+
+def commit():
+    try:
+        root = pathlib.Path(__file__).resolve().parent
+        return subprocess.run(["git", "-C", str(root), "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--library", required=True, help="the shared library of the operators")
+    parser.add_argument("--peer", required=True, help="the shared library of peer.cu")
+    parser.add_argument("--json", type=pathlib.Path, help="write all figures here")
+    parser.add_argument("--quick", action="store_true", help="one model")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="start no cell after these many seconds; say which are left out")
+    parser.add_argument("--commit", default=commit(), help="the commit the library was built from")
+    parser.add_argument("--command", default=" ".join(sys.argv), help="what to record as the command that repeats the run")
+    return parser.parse_args()
+
+
+def main():
+    options = parse()
+    started = time.time()
+    torch.manual_seed(1)
+    timer = Timer()
+    library, peer = contract.Library(options.library), c.CDLL(options.peer)
+    largest = max(cells.ROWS)
+    arena = {
+        "x": torch.randn(largest * 12288, device="cuda", dtype=torch.bfloat16),
+        "weight": torch.randn(WEIGHT_BYTES, device="cuda", dtype=torch.bfloat16) / 16,
+        "out": torch.empty(largest * 24576, device="cuda", dtype=torch.bfloat16),
+        "workspace": torch.empty(contract.LINEAR_WORKSPACE_BYTES, device="cuda", dtype=torch.uint8),
+    }
+    machine = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "cuda": torch.version.cuda}
+    print(json.dumps(machine))
+    measured, left_out = [], []
+    for model, in_features in cells.HEADS[:1] if options.quick else cells.HEADS:
+        measured.append(measure_head(library, timer, arena, model, in_features))
+        print(line_of(measured[-1]), flush=True)
+    for projection in cells.PROJECTIONS[:4] if options.quick else cells.PROJECTIONS:
+        for rows in cells.ROWS:
+            if time.time() - started > options.seconds:
+                left_out.append(f"{projection.model} {projection.name} {rows}")
+                continue
+            measured.append(Linear(library, peer, timer, arena, projection, rows).measure())
+            print(line_of(measured[-1]), flush=True)
+    figures = goals(measured)
+    print(json.dumps(figures, indent=1))
+    if left_out:
+        print(f"not measured within {options.seconds:.0f} s: {', '.join(left_out)}")
+    if options.json:
+        head = {"commit": options.commit, "command": options.command, "machine": machine, "method": __doc__.split("\n\n")[2], "rounds": ROUNDS,
+                "not_measured": left_out, "goals": figures}
+        lines = ",\n  ".join(json.dumps(cell) for cell in measured)
+        options.json.write_text(json.dumps(head, indent=1)[:-2] + f',\n "cells": [\n  {lines}\n ]\n}}\n')
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
