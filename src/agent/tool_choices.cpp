@@ -1,6 +1,11 @@
 #include "src/agent/tool_choices.h"
 
+#include <algorithm>
+#include <iterator>
 #include <map>
+#include <set>
+#include <string>
+#include <vector>
 
 namespace tik::agent {
 namespace {

@@ -37,6 +37,7 @@ Result<std::map<std::string, double>> incumbent_latencies(evaluator::Request con
                                                           std::filesystem::path const& incumbent, Console const& console) {
   evaluator::Request request = base;
   request.source = incumbent;
+  request.profile.clear();
   TIK_TRY(evaluator::Report const report, evaluate(std::move(request), console, "evaluating the incumbent"));
   if (!report.verified() || !report.measured(base.specification))
     return input_error(
@@ -91,7 +92,7 @@ Result<int> measure_against_itself(evaluator::Request request, Evaluate const& o
       if (!options.json) print(report_text(report, console));
     } else if (total) {
       double const recorded = *alone->total_us(specification);
-      bool const promoted = report.verified() && *total < recorded && search::within_limits(specification, recorded_us, report);
+      bool const promoted = search::would_be_promoted(specification, recorded_us, recorded, report);
       repeated.push_back({*total / recorded, *total, promoted});
       fmt::print(options.json ? stderr : stdout, "{}/{}: T {}, {:.4f} of the recorded one, {}, {:.1f} s\n", repeated.size(),
                  options.against_itself, report::latency(*total), *total / recorded, promoted ? "promoted" : "not promoted",
@@ -144,12 +145,12 @@ Result<int> execute(Evaluate const& options, Console const& console) {
                              .cancel = nullptr,
                              .protections = nullptr,
                              .gpu_number = options.devices.empty() ? 0 : options.devices.front()};
+  request.profile = options.profile;
   if (options.against_itself > 0) return measure_against_itself(std::move(request), options, console);
   if (!options.incumbent.empty()) {
     TIK_TRY(request.incumbent_latency_us, incumbent_latencies(request, options.incumbent, console));
     request.incumbent = options.incumbent;
   }
-  request.profile = options.profile;
   TIK_TRY(evaluator::Report const report, evaluate(request, console, "evaluating"));
   if (options.json) {
     print_json(evaluator::to_json(report));

@@ -271,7 +271,7 @@ void add_other_commands(CLI::App& app, Fill& result) {
             ->type_name("N,N...")
             ->delimiter(',')
             ->check(CLI::Range(0, 1023))
-            ->envname("TIK_DEVICES");
+            ->allow_extra_args(false); // else it would take SPEC and SOURCE, too
       });
   command<Verify>(app, result, "verify",
                   "Check every record, hash, link and commit of a search; exit code 1 when something is off",

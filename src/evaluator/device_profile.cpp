@@ -111,7 +111,12 @@ Json kernel_json(Row const& row) {
 std::string complaint(std::string_view text) {
   std::string said, last;
   for_each_line(text, [&](std::string_view line) {
-    if (line.find("==ERROR==") != std::string_view::npos) said += (said.empty() ? "" : " ") + std::string(line.substr(10));
+    constexpr std::string_view mark = "==ERROR==";
+    if (auto const at = line.find(mark); at != std::string_view::npos) {
+      std::string_view rest = line.substr(at + mark.size());
+      rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
+      said += (said.empty() ? "" : " ") + std::string(rest);
+    }
     if (!line.empty()) last = line;
   });
   return valid_utf8(said.empty() ? last : said);
@@ -230,7 +235,8 @@ Evidence device_profile(StageContext const& context, BuiltImplementation const& 
                         std::vector<std::string> const& workloads) {
   Evidence evidence;
   evidence.name = "profiler";
-  evidence.source = "ncu of one call of each workload, in containment; its clocks are not locked";
+  evidence.source =
+      "ncu of one call of each workload, in containment, where the candidate could forge it; its clocks are not locked";
   if (workloads.empty()) {
     evidence.reason =
         "It was not asked for: `--profile WORKLOAD` has Nsight Compute count while the kernels of a workload run.";

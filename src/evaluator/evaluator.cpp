@@ -204,15 +204,14 @@ class Evaluation {
     using Check = Checked<StageText> (*)(StageContext const&, BuiltImplementation const&);
     constexpr std::pair<char const*, Check> all[] = {
         {"consistency", check_consistency}, {"accuracy", check_accuracy}, {"robustness", check_robustness}};
-    std::launch const way = on_gpu(request_.specification) ? std::launch::async : std::launch::deferred;
+    // What is put off never begins when the build failed: every check is skipped then.
+    std::launch const way = candidate_ && on_gpu(request_.specification) ? std::launch::async : std::launch::deferred;
     std::vector<std::future<Ended>> ended;
     for (auto const& [name, check] : all) {
       ended.push_back(std::async(
           way, [this, name = name, check = check] { return timed([&] { return check(context(name), *candidate_); }); }));
     }
-    if (candidate_) {
-      instructions_ = std::async(way, [this] { return instruction_evidence(context("evidence"), *candidate_); });
-    }
+    instructions_ = std::async(way, [this] { return instruction_evidence(context("evidence"), *candidate_); });
     for (std::size_t i = 0; i < std::size(all); ++i) TIK_CHECK(stage_from(all[i].first, [&] { return ended[i].get(); }));
     return {};
   }
@@ -326,8 +325,8 @@ class Evaluation {
   std::optional<BuiltImplementation> candidate_;
   std::map<std::string, double> recorded_us_; // of the incumbent, by workload
   Evidence counters_, dispatch_;
-  std::future<Evidence> instructions_;
   std::mutex progress_mutex_;
+  std::future<Evidence> instructions_; // last: its end is waited for while what it reads still lives
 };
 
 // Has an evaluation in a scratch folder of its own do its part.

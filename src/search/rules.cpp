@@ -115,6 +115,12 @@ bool is_promoted(State const& state, ir::AuditEvent const& audit) {
   return !state.incumbent || *audit.total_us < state.incumbent_total_us;
 }
 
+bool would_be_promoted(spec::Specification const& specification, std::map<std::string, double> const& incumbent_us,
+                       double incumbent_total_us, evaluator::Report const& report) {
+  std::optional<double> const total = report.total_us(specification);
+  return report.verified() && total && *total < incumbent_total_us && within_limits(specification, incumbent_us, report);
+}
+
 bool within_limits(spec::Specification const& specification, std::map<std::string, double> const& baseline_us,
                    evaluator::Report const& report) {
   return std::all_of(specification.workloads.begin(), specification.workloads.end(), [&](spec::Workload const& workload) {

@@ -15,6 +15,9 @@ Result<void> action_is_complete(spec::Specification const& specification, agent:
                                 ir::Difference const& difference);
 // Rule 2: verified, every workload measured, every limit met, strictly lower T.
 bool is_promoted(State const& state, ir::AuditEvent const& audit);
+// The same of a report that no search holds, beside an incumbent whose latencies are the baselines.
+bool would_be_promoted(spec::Specification const& specification, std::map<std::string, double> const& incumbent_us,
+                       double incumbent_total_us, evaluator::Report const& report);
 // Every workload latency within max_slowdown of its fixed baseline.
 bool within_limits(spec::Specification const& specification, std::map<std::string, double> const& baseline_us,
                    evaluator::Report const& report);
