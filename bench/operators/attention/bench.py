@@ -10,19 +10,21 @@ extend the longer of the two. Peers (cuDNN, FlashAttention-2; FlashAttention-3 a
 PyTorch and are left out, and said to be, where something is missing.
 """
 
-import argparse
 import json
 import math
 import pathlib
 import platform
-import subprocess
 import sys
 import time
 
+FOLDER = pathlib.Path(__file__).resolve().parent
+sys.path += [str(FOLDER.parent), str(FOLDER.parents[2] / "operators")]
+
 import cells as grid
-import contract
+import contracts
 import harness as harness_module
 import plot
+import result as results_file
 
 ARENA_BYTES = 1 << 30
 ROUNDS = 9
@@ -56,23 +58,22 @@ class Bench:
         """launch(i) of our kernel on buffer i."""
         heads, kv_heads, dim = cell.query_heads, cell.kv_heads, cell.head_dim
         full = cell.entry == "full"
-        shape = contract.make_shape(heads, kv_heads, dim)
+        shape = contracts.attention_shape(heads, kv_heads, dim)
         queries = cell.query_tokens
-        limits = contract.Limits(cell.batch, cell.batch * queries, queries, cell.tokens)
-        size = self.library.workspace_bytes(shape, limits)
+        limits = contracts.Limits(cell.batch, cell.batch * queries, queries, cell.tokens)
+        size = self.library.bytes("workspace", contracts.c.byref(shape), contracts.c.byref(limits))
         workspace = self.harness.zeros(size)
-        args = contract.Args(batch=cell.batch, shape=shape, limits=limits, query_token_stride=heads * dim, query_head_stride=dim,
-                             out_token_stride=heads * dim, out_head_stride=dim, workspace=workspace, workspace_bytes=size,
-                             stream=self.harness.stream)
-        args.struct_bytes = contract.c.sizeof(args)
+        args = contracts.AttentionArgs(batch=cell.batch, shape=shape, limits=limits, query_token_stride=heads * dim,
+                                       query_head_stride=dim, out_token_stride=heads * dim, out_head_stride=dim, workspace=workspace,
+                                       workspace_bytes=size, stream=self.harness.stream)
         args.kv.token_stride, args.kv.head_stride = kv_heads * dim, dim
         if cell.entry != "decode":
             args.query_offsets = self.harness.integers([queries * i for i in range(cell.batch + 1)])
         if full:
-            args.kv.layout = contract.PACKED
+            args.kv.layout = contracts.PACKED
         else:
             args.kv_lengths = self.harness.integers([cell.tokens] * cell.batch)
-            args.kv.layout = contract.PAGED if page_size else contract.CONTIGUOUS
+            args.kv.layout = contracts.PAGED if page_size else contracts.CONTIGUOUS
             args.kv.sequence_stride = cell.tokens * kv_heads * dim
         if page_size:
             pages = cell.tokens // page_size
@@ -148,7 +149,7 @@ class Bench:
                 ways[peer] = way
                 contenders[peer] = replay
         samples = self.harness.compare(contenders, launches, ROUNDS)
-        summaries = {name: harness_module.summary(values) for name, values in samples.items()}
+        summaries = {name: results_file.summary(values) for name, values in samples.items()}
         read = summaries["limit"]["median"] if "limit" in summaries else 0
         limit = read if cell.entry == "decode" else max(read, cell.operations() / matrix_rate * 1e6)
         peers = {peer: summaries[peer]["median"] for peer in ways}
@@ -158,7 +159,7 @@ class Bench:
             "tik_spread_us": [summaries["tik"]["smallest"], summaries["tik"]["largest"]], "limit_us": limit, "peers": peers,
             "peer_ways": ways, "published": {name: us for name, us in grid.published(cell).items() if name not in peers},
             "launches": launches, "buffers": len(sets),
-            "samples_us": {name: [round(value, 3) for value in values] for name, values in samples.items()},
+            "samples_us": results_file.rounded(samples),
         }
         for page_size in paged:
             if cell.entry == "decode":
@@ -200,10 +201,6 @@ def mean(values):
     return sum(values) / len(values)
 
 
-def geometric_mean(values):
-    return math.exp(mean([math.log(value) for value in values]))
-
-
 def goals(results):
     """The figures of the goal, for the paper's head shape; what was not measured is left out."""
     ours = [r for r in results if (r["q_heads"], r["kv_heads"]) == (32, 8)]
@@ -216,7 +213,7 @@ def goals(results):
         figures["full_vs_flash_attention_3_mean_ratio"] = mean(full)
         figures["full_vs_flash_attention_3_worst_ratio"] = min(full)
     if decode:
-        figures["decode_vs_best_peer_geometric_mean"] = geometric_mean(best)
+        figures["decode_vs_best_peer_geometric_mean"] = results_file.geometric_mean(best)
         figures["decode_vs_best_peer_worst_ratio"] = min(best)
         figures["decode_cells_within_limit"] = f"{sum(x <= 1 for x in limits)} of {len(limits)}"
         figures["decode_worst_of_limit_goal"] = max(limits)
@@ -227,30 +224,11 @@ def goals(results):
     return figures
 
 
-def text_of(head, results):
-    """The result file: JSON with one cell a line."""
-    lines = ",\n  ".join(json.dumps(result) for result in results)
-    return json.dumps(head, indent=1)[:-2] + f',\n "cells": [\n  {lines}\n ]\n}}\n'
-
-
-def commit():
-    try:
-        root = pathlib.Path(__file__).resolve().parent
-        return subprocess.run(["git", "-C", str(root), "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
-
-
 def parse():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = results_file.parser(__doc__)
     parser.add_argument("--library", required=True, help="the shared library of the operator")
     parser.add_argument("--harness", required=True, help="the shared library of harness.h")
-    parser.add_argument("--json", type=pathlib.Path, help="write all figures here")
     parser.add_argument("--svg", type=pathlib.Path, help="draw the figures here")
-    parser.add_argument("--quick", action="store_true", help="the paper's head shape alone")
-    parser.add_argument("--seconds", type=float, default=math.inf, help="start no cell after these many seconds; say which are left out")
-    parser.add_argument("--commit", default=commit(), help="the commit the library was built from")
-    parser.add_argument("--command", default=" ".join(sys.argv), help="what to record as the command that repeats the run")
     return parser.parse_args()
 
 
@@ -276,11 +254,11 @@ def main():
         versions["flashinfer"] = flashinfer_peer.flashinfer.__version__
     except ImportError as error:
         print(f"FlashInfer is not measured: {error}")
-    bench = Bench(harness, contract.Library(options.library), peers, modules)
+    bench = Bench(harness, contracts.Attention(options.library), peers, modules)
     machine = harness.machine() | {"host_python": platform.python_version()}
     if peers:
         machine |= {"torch": peers.torch.__version__, "cudnn": peers.torch.backends.cudnn.version()} | versions
-    matrix = harness_module.summary(harness.matrix_rate())
+    matrix = results_file.summary(harness.matrix_rate())
     print(json.dumps(machine))
     print(f"tensor cores: {matrix['median'] / 1e12:.0f} TFLOP/s on resident operands")
     if peers:
@@ -306,10 +284,9 @@ def main():
     print(f"took {time.time() - started:.0f} s")
     if options.json:
         head = {"commit": options.commit, "command": options.command, "machine": machine, "matrix_operations_per_second": matrix,
-                "method": __doc__.strip().split("\n\n")[-1].replace("\n", " "), "rounds": ROUNDS,
+                "method": results_file.method(__doc__), "rounds": ROUNDS,
                 "published_source": grid.PUBLISHED_SOURCE, "goals": figures, "not_measured": not_measured}
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(text_of(head, results))
+        results_file.write(options.json, head, results)
     if options.svg:
         options.svg.parent.mkdir(parents=True, exist_ok=True)
         options.svg.write_text(plot.draw(results, machine))

@@ -2,8 +2,8 @@
 
 import ctypes as c
 import json
-import random
-import statistics
+
+import result
 
 
 class Harness:
@@ -67,18 +67,9 @@ class Harness:
         return elapsed.value
 
     def compare(self, contenders, launches, rounds):
-        """Times several graphs of `launches` launches in turns; microseconds a launch, the samples of every round by name.
-
-        Each round has an order of its own: whoever follows a contender that heats the chip finds a lower clock."""
-        for replay in contenders.values():
-            self.time(replay)
-        samples = {name: [] for name in contenders}
-        order, shuffle = list(contenders), random.Random(1).shuffle
-        for _ in range(rounds):
-            shuffle(order)
-            for name in order:
-                samples[name].append(self.time(contenders[name]) / launches)
-        return samples
+        """Samples by name of several graphs of `launches` launches: microseconds a launch."""
+        samples = result.in_turns(contenders, rounds, self.time)
+        return {name: [us / launches for us in values] for name, values in samples.items()}
 
     def read(self, keys, values, size, loads):
         self.check(self.library.bench_read(c.c_void_p(keys), c.c_void_p(values), c.c_size_t(size), loads, self.stream))
@@ -92,7 +83,3 @@ class Harness:
 
         replay = self.capture(launch, 1)
         return [operations.value / (self.time(replay) * 1e-6) for _ in range(rounds)]
-
-
-def summary(samples):
-    return {"median": statistics.median(samples), "smallest": min(samples), "largest": max(samples)}

@@ -10,60 +10,26 @@ decode, and rely on the order of launches in a stream, which the peer does not u
 logits, log_softmax, gather. The limit is the longer of reading the weight at 4.57 TB/s and the operations at 800 TFLOP/s.
 """
 
-import argparse
 import ctypes as c
 import json
-import math
 import pathlib
 import statistics
-import subprocess
 import sys
 import time
 
 import torch
 
+FOLDER = pathlib.Path(__file__).resolve().parent
+sys.path += [str(FOLDER.parent), str(FOLDER.parents[2] / "operators")]
+
 import cells
-import contract
+import contracts
+import result
+import timer as timing
 
 ROUNDS = 7
 GRAPH_MICROSECONDS = 800
 WEIGHT_BYTES = 640 << 20
-FLUSH_BYTES = 192 << 20
-
-
-class Timer:
-    def __init__(self):
-        self.stream = torch.cuda.Stream()
-        self.flushed = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device="cuda")
-        self.marks = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
-
-    def capture(self, launch, launches):
-        with torch.no_grad(), torch.cuda.stream(self.stream):
-            launch(0)
-            torch.cuda.synchronize()
-            graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(graph, stream=self.stream):
-                for i in range(launches):
-                    launch(i)
-        return graph
-
-    def time(self, graph):
-        with torch.cuda.stream(self.stream):
-            self.flushed.zero_()
-            self.marks[0].record()
-            graph.replay()
-            self.marks[1].record()
-        torch.cuda.synchronize()
-        return self.marks[0].elapsed_time(self.marks[1]) * 1e3
-
-    def compare(self, graphs, launches, rounds=ROUNDS):
-        for graph in graphs.values():
-            self.time(graph)
-        samples = {name: [] for name in graphs}
-        for turn in range(rounds):
-            for name in list(graphs) if turn % 2 == 0 else reversed(list(graphs)):
-                samples[name].append(self.time(graphs[name]) / launches)
-        return samples
 
 
 def limit_us(rows, out_features, in_features):
@@ -80,10 +46,10 @@ class Linear:
         self.weights = [arena["weight"][i * n * k:] for i in range(max(1, min(64, WEIGHT_BYTES // (2 * n * k))))]
         self.out = arena["out"]
         stream = timer.stream.cuda_stream
-        self.args = contract.LinearArgs(tokens=rows, in_features=k, out_features=n, x=contract.Rows(self.x.data_ptr(), k, 0),
-                                        out=self.out.data_ptr(), out_stride=n, weight_settled=1, workspace=arena["workspace"].data_ptr(),
-                                        stream=stream)
-        self.args.weight = contract.Rows(self.weights[0].data_ptr(), k, 0)
+        self.args = contracts.LinearArgs(tokens=rows, in_features=k, out_features=n, x=contracts.Rows(self.x.data_ptr(), k, 0),
+                                         out=self.out.data_ptr(), out_stride=n, weight_settled=1, workspace=arena["workspace"].data_ptr(),
+                                         stream=stream)
+        self.args.weight = contracts.Rows(self.weights[0].data_ptr(), k, 0)
         library.call("linear_prepare", self.args)
 
     def tik(self, i):
@@ -116,13 +82,13 @@ class Linear:
             us = min(timer.time(graph) for _ in range(2))
             if best is None or us < best[0]:
                 best = (us, index, graph)
-        samples = timer.compare({"tik": timer.capture(self.tik, launches), "cublaslt": best[2]}, launches)
+        samples = timer.compare({"tik": timer.capture(self.tik, launches), "cublaslt": best[2]}, launches, ROUNDS)
         median = {name: statistics.median(values) for name, values in samples.items()}
         return {"operator": "linear", "shape": f"{projection.model} {projection.name}", "out_features": projection.out_features,
                 "in_features": projection.in_features, "rows": self.rows, "tik_us": median["tik"],
                 "limit_us": limit_us(self.rows, projection.out_features, projection.in_features), "peers": {"cublaslt": median["cublaslt"]},
                 "peer_splits": self.peer.dense_peer_splits(best[1]), "launches": launches,
-                "samples_us": {name: [round(us, 3) for us in values] for name, values in samples.items()}}
+                "samples_us": result.rounded(samples)}
 
 
 def measure_head(library, timer, arena, model, in_features):
@@ -132,12 +98,12 @@ def measure_head(library, timer, arena, model, in_features):
     targets = torch.randint(0, vocabulary, (tokens,), device="cuda", dtype=torch.int64)
     targets32 = targets.int()
     outputs = torch.empty(3, tokens, device="cuda")
-    size = library.library.tik_language_model_head_workspace_bytes(tokens, vocabulary)
+    size = library.bytes("language_model_head_workspace", tokens, vocabulary)
     workspace = torch.empty(size, dtype=torch.uint8, device="cuda")
-    args = contract.HeadArgs(tokens=tokens, in_features=in_features, vocabulary=vocabulary, temperature=1,
-                             x=contract.Rows(x.data_ptr(), in_features, 0), weight=contract.Rows(weight.data_ptr(), in_features, 0),
-                             outputs=contract.Outputs(targets32.data_ptr(), *(outputs[i].data_ptr() for i in range(3))), weight_settled=1,
-                             workspace=workspace.data_ptr(), workspace_bytes=size, stream=timer.stream.cuda_stream)
+    args = contracts.HeadArgs(tokens=tokens, in_features=in_features, vocabulary=vocabulary, temperature=1,
+                              x=contracts.Rows(x.data_ptr(), in_features, 0), weight=contracts.Rows(weight.data_ptr(), in_features, 0),
+                              outputs=contracts.Outputs(targets32.data_ptr(), *(outputs[i].data_ptr() for i in range(3))), weight_settled=1,
+                              workspace=workspace.data_ptr(), workspace_bytes=size, stream=timer.stream.cuda_stream)
     library.call("language_model_head_prepare", args)
 
     def tik(_):
@@ -164,12 +130,12 @@ def measure_head(library, timer, arena, model, in_features):
         exact = torch.log_softmax(x[sample].double() @ weight.double().T, -1).gather(-1, targets[sample, None])[:, 0]
         error = (outputs[0][sample].double() - exact).abs().max().item()
         del exact
-    samples = timer.compare({"tik": timer.capture(tik, 1), "torch": timer.capture(torch_head, 1)}, 1)
+    samples = timer.compare({"tik": timer.capture(tik, 1), "torch": timer.capture(torch_head, 1)}, 1, ROUNDS)
     median = {name: statistics.median(values) for name, values in samples.items()}
     return {"operator": "language_model_head", "shape": f"{model} {in_features} to {vocabulary}", "rows": tokens, "tik_us": median["tik"],
             "limit_us": limit_us(tokens, vocabulary, in_features), "peers": {"torch": median["torch"]}, "tik_workspace_bytes": size,
             "torch_bytes": torch_bytes, "largest_error_from_float64": error,
-            "samples_us": {name: [round(us, 1) for us in values] for name, values in samples.items()}}
+            "samples_us": result.rounded(samples)}
 
 
 def goals(measured):
@@ -192,23 +158,10 @@ def line_of(cell):
             f"{name} {us:9.2f} ({us / cell['tik_us']:.3f})")
 
 
-def commit():
-    try:
-        root = pathlib.Path(__file__).resolve().parent
-        return subprocess.run(["git", "-C", str(root), "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
-
-
 def parse():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = result.parser(__doc__)
     parser.add_argument("--library", required=True, help="the shared library of the operators")
     parser.add_argument("--peer", required=True, help="the shared library of peer.cu")
-    parser.add_argument("--json", type=pathlib.Path, help="write all figures here")
-    parser.add_argument("--quick", action="store_true", help="one model")
-    parser.add_argument("--seconds", type=float, default=math.inf, help="start no cell after these many seconds; say which are left out")
-    parser.add_argument("--commit", default=commit(), help="the commit the library was built from")
-    parser.add_argument("--command", default=" ".join(sys.argv), help="what to record as the command that repeats the run")
     return parser.parse_args()
 
 
@@ -216,14 +169,14 @@ def main():
     options = parse()
     started = time.time()
     torch.manual_seed(1)
-    timer = Timer()
-    library, peer = contract.Library(options.library), c.CDLL(options.peer)
+    timer = timing.Timer()
+    library, peer = contracts.Operators(options.library), c.CDLL(options.peer)
     largest = max(cells.ROWS)
     arena = {
         "x": torch.randn(largest * 12288, device="cuda", dtype=torch.bfloat16),
         "weight": torch.randn(WEIGHT_BYTES, device="cuda", dtype=torch.bfloat16) / 16,
         "out": torch.empty(largest * 24576, device="cuda", dtype=torch.bfloat16),
-        "workspace": torch.empty(contract.LINEAR_WORKSPACE_BYTES, device="cuda", dtype=torch.uint8),
+        "workspace": torch.empty(contracts.LINEAR_WORKSPACE_BYTES, device="cuda", dtype=torch.uint8),
     }
     machine = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "cuda": torch.version.cuda}
     print(json.dumps(machine))
@@ -243,10 +196,9 @@ def main():
     if left_out:
         print(f"not measured within {options.seconds:.0f} s: {', '.join(left_out)}")
     if options.json:
-        head = {"commit": options.commit, "command": options.command, "machine": machine, "method": __doc__.split("\n\n")[2], "rounds": ROUNDS,
+        head = {"commit": options.commit, "command": options.command, "machine": machine, "method": result.method(__doc__), "rounds": ROUNDS,
                 "not_measured": left_out, "goals": figures}
-        lines = ",\n  ".join(json.dumps(cell) for cell in measured)
-        options.json.write_text(json.dumps(head, indent=1)[:-2] + f',\n "cells": [\n  {lines}\n ]\n}}\n')
+        result.write(options.json, head, measured)
     return 0
 
 
