@@ -43,12 +43,12 @@ TEST(WholeSearch, RunsReportsAndIsVerified) {
 // One document a line: audits as they were recorded, and last why the run ended.
 void expect_json_lines(std::string const& text, std::string const& search) {
   std::istringstream lines(text);
-  std::vector<nlohmann::json> events;
-  for (std::string line; std::getline(lines, line);) events.push_back(nlohmann::json::parse(line));
+  std::vector<nlohmann::ordered_json> events;
+  for (std::string line; std::getline(lines, line);) events.push_back(nlohmann::ordered_json::parse(line));
   ASSERT_GE(events.size(), 2u) << text;
   auto const status = json_of(tik({"status", search, "--json"}));
   auto const log = json_of(tik({"log", search, "--json"}));
-  nlohmann::json const& audit = events[events.size() - 2];
+  nlohmann::ordered_json const& audit = events[events.size() - 2];
   EXPECT_EQ(audit["event"], "audit");
   EXPECT_EQ(audit["steps"], status["audits"]);
   EXPECT_EQ(audit["attempt"]["id"], log["attempts"][0]["id"]);
@@ -57,7 +57,7 @@ void expect_json_lines(std::string const& text, std::string const& search) {
   EXPECT_EQ(events.back()["event"], "stopped");
   EXPECT_EQ(events.back()["reason"], "agent");
   EXPECT_EQ(events.back()["report"], search + "/report/report.md");
-  for (nlohmann::json const& event : events) EXPECT_EQ(event["schema"], 1);
+  for (nlohmann::ordered_json const& event : events) EXPECT_EQ(event["schema"], 1);
 }
 
 TEST(WholeSearch, StopsOnCtrlCWithinASecondAndGoesOnWhereItWas) {

@@ -18,7 +18,7 @@ if(NOT TARGET tik_attention_candidates)
                        DEPENDS apply_moves ${attention_root_files} VERBATIM)
     add_library(tik_attention_cpu_${name} SHARED ${folder}/full.cpp ${folder}/decode.cpp ${folder}/check.cpp)
     target_compile_options(tik_attention_cpu_${name} PRIVATE @${folder}/compile.options -march=x86-64-v3 -ffp-contract=off
-                           -fno-gnu-unique)
+                           $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>)
     target_link_options(tik_attention_cpu_${name} PRIVATE -Wl,-Bsymbolic)
     add_dependencies(tik_attention_candidates tik_attention_cpu_${name})
   endfunction()
