@@ -10,6 +10,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "src/base/sanitized.h"
 #include "src/evaluator/scratch.h"
 #include "src/evaluator/statistics.h"
 #include "src/evaluator/text.h"
@@ -26,7 +27,7 @@ constexpr std::string_view kernel_libraries[] = {"libcublas",    "libcudnn",    
                                                  "libnvJitLink", "libnccl",     "libnvinfer", "libtorch"};
 
 // An address-space limit would count the shadow memory that a sanitized program reserves.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if TIK_SANITIZED
 constexpr bool limits_address_space = false;
 #else
 constexpr bool limits_address_space = true;

@@ -8,6 +8,8 @@
 #include <sstream>
 #include <string>
 
+#include "src/base/sanitized.h"
+
 namespace tik::cli::test {
 namespace {
 
@@ -26,7 +28,7 @@ std::set<std::string> needed_libraries() {
 }
 
 TEST(PortableTest, NeedsOnlyTheCAndCppLibraries) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if TIK_SANITIZED
   GTEST_SKIP() << "a sanitized program needs its sanitizer";
 #endif
   std::set<std::string> const libraries = needed_libraries();

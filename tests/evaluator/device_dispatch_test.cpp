@@ -37,7 +37,7 @@ TEST(Dispatch, TheSameKernelsInAnyOrderAgree) {
 }
 
 TEST(Dispatch, AKernelThatIsNotInTheTimedGraphIsFound) {
-  Json const nodes = {launch_json(kernel("part", 8))};
+  Json const nodes = Json::array({launch_json(kernel("part", 8))});
   RecordedKernels recorded = always({kernel("part", 8)});
   recorded.captured.push_back(kernel("hidden", 4));
   EXPECT_THAT(differences(recorded, nodes),

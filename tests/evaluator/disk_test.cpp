@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-enum Ending { machine_fault, candidate_fault, verified, not_possible };
+enum Ending { machine_fault, candidate_fault, verified, not_possible, other_fault };
 
 // Evaluates in a process of its own, whose scratch folder is a file system of `megabytes` that nobody else sees. `build` is a
 // command in place of the compiler.
@@ -43,11 +43,11 @@ Ending evaluate_on_disk(int megabytes, std::string const& build) {
     if (report) _exit(report->verified() ? verified : candidate_fault);
     bool const told = report.error().kind == ErrorKind::machine &&
                       report.error().message.find("free space and run again") != std::string::npos;
-    _exit(told ? machine_fault : not_possible + 1);
+    _exit(told ? machine_fault : other_fault);
   }
   int status = 0;
   waitpid(child, &status, 0);
-  return WIFEXITED(status) ? static_cast<Ending>(WEXITSTATUS(status)) : static_cast<Ending>(not_possible + 1);
+  return WIFEXITED(status) && WEXITSTATUS(status) <= other_fault ? static_cast<Ending>(WEXITSTATUS(status)) : other_fault;
 }
 
 #define NEEDS_A_FILE_SYSTEM(ending) \

@@ -5,6 +5,7 @@
 #include <set>
 #include <thread>
 
+#include "src/base/sanitized.h"
 #include "src/evaluator/process.h"
 #include "src/evaluator/wire.h"
 #include "src/spec/manifest.h"
@@ -271,7 +272,7 @@ TEST_F(Evaluate, ACallThatSleepsFails) {
                  "system call that is not allowed");
 }
 TEST_F(Evaluate, MemoryIsLimited) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if TIK_SANITIZED
   GTEST_SKIP() << "a program with a sanitizer does not limit the address space of its workers";
 #endif
   expect_failure({.declarations = "#include <stdlib.h>\n#include <string.h>",
