@@ -48,7 +48,7 @@ class Tools : public search::test::SmallSearch {
   }
   void decide_root(bool with_follow_up = true) {
     Json decision = {{"status", "continue"}, {"interpretation", "scalar"}, {"reason", "start"}};
-    if (with_follow_up) decision["follow_ups"] = {follow_up({"I0"})};
+    if (with_follow_up) decision["follow_ups"] = Json::array({follow_up({"I0"})});
     ask("decide", {{"decisions", {decision}}});
   }
   Json words() {
@@ -92,9 +92,11 @@ TEST_F(Tools, DriveAWholeStep) {
   EXPECT_EQ(submitted["form"], "joint");
   Json const audited = Json::parse(audit());
   EXPECT_EQ(audited["verified"], true);
-  ask("decide",
-      {{"decisions",
-        {{{"status", "continue"}, {"interpretation", "measured"}, {"reason", "go on"}, {"follow_ups", {follow_up({"I1"})}}}}}});
+  ask("decide", {{"decisions",
+                  {{{"status", "continue"},
+                    {"interpretation", "measured"},
+                    {"reason", "go on"},
+                    {"follow_ups", Json::array({follow_up({"I1"})})}}}}});
   EXPECT_THAT(ask("evidence", {{"audits", {"U1", "U2"}}, {"sections", {"latency", "instructions"}}, {"entry_point", "full"}}),
               HasSubstr("U2"));
   EXPECT_THAT(ask("list_records", {{"type", "implementation"}, {"linked_to", "O1"}}), HasSubstr("\"I1\""));

@@ -339,6 +339,9 @@ TEST_F(Evaluate, AHeadThatDependsOnTheBatchIsSeen) {
 }
 
 TEST_F(Evaluate, AClockThatTheCandidatePatchedIsSeen) {
+#if TIK_SANITIZED
+  GTEST_SKIP() << "a program with a sanitizer reads the clock through the sanitizer, where the patch does not reach";
+#endif
   fs::path const cheats = fs::path(TIK_SOURCE_DIR) / "tests/cheat/candidates";
   std::string const patch = read_file(cheats / "patch.h").value() + read_file(cheats / "slow_clock.h").value();
   expect_failure({.declarations = patch, .on_load = "patch_program(\"clock_gettime\", reinterpret_cast<void*>(slow_clock));"},
