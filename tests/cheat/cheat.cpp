@@ -20,6 +20,7 @@
 #include <thread>
 
 #include "src/base/files.h"
+#include "src/base/sanitized.h"
 #include "src/evaluator/evaluator.h"
 #include "src/evaluator/machine.h"
 #include "src/evaluator/nvml.h"
@@ -251,5 +252,10 @@ int main(int argc, char** argv) {
   if (!arguments.empty() && arguments[0] == "evaluator-worker") return tik::evaluator::worker_main(argc, argv);
   tik::cheat::Options const options = tik::cheat::take_options(arguments);
   if (arguments.size() == 3 && arguments[0] == "trial") return tik::cheat::run_trial(options, arguments[1], arguments[2]);
+  if (TIK_SANITIZED && arguments.empty()) {
+    std::printf(
+        "skipped: a sanitizer stands between a candidate and what it attacks; name candidates to try them all the same\n");
+    return 77;
+  }
   return tik::cheat::run_all(options, arguments);
 }
