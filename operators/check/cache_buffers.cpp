@@ -1,6 +1,7 @@
 #include "operators/check/cache_buffers.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <numeric>
 #include <stdexcept>

@@ -2,6 +2,7 @@
 // cache that keys and values are written into, by the fused operator or by the separate ones.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 

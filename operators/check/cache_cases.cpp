@@ -1,6 +1,7 @@
 #include "operators/check/cache_cases.h"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "operators/check/source.h"
 

@@ -1,6 +1,7 @@
 // A matrix in the memory of a device under check, with poison wherever nothing belongs.
 #pragma once
 
+#include <cstdint>
 #include <cstring>
 
 #include "operators/check/device.h"

@@ -1,5 +1,6 @@
 // Every way in which a request can contradict the contracts of dense linear and of the head, as a change to a good request.
 // Pointers lead nowhere: a request that is not refused before any work faults.
+#include <cstdint>
 #include <limits>
 
 #include "operators/check/dense_cases.h"

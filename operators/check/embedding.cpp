@@ -1,3 +1,5 @@
+#include <cstdint>
+
 #include "operators/check/operators.h"
 #include "operators/check/tensors.h"
 

@@ -1,6 +1,7 @@
 // Every way in which a request can contradict a contract, as a change to a good request. Pointers lead nowhere: a request that
 // is not refused before any work faults.
 #include <cmath>
+#include <cstdint>
 
 #include "operators/check/suite.h"
 

@@ -1,3 +1,4 @@
+#include <cstdint>
 #include <stdexcept>
 
 #include "operators/check/operators.h"

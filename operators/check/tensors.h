@@ -1,6 +1,7 @@
 // Tensors of the operators under check, and their content as float64.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -1,6 +1,7 @@
 #include "operators/check/token_buffers.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <stdexcept>

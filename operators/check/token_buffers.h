@@ -1,6 +1,7 @@
 // The tensors of a token-wise operator in device memory, under a layout, with poison wherever nothing belongs.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
