@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+"""Measures the operators that treat every token alike on a Hopper GPU, beside the time of moving their bytes and beside PyTorch and Triton.
+
+  bench.py --library libtik_operators_sm90.so --copy libtik_token_wise_bench.so [--json FILE] [--quick] [--seconds N]
+
+For every cell: the median of replays of CUDA graphs that hold 4 to 128 launches, ours and the others' in turns in an order of its own each
+round; launches rotate among 2 to 128 copies of all tensors, weights too, and the L2 cache is overwritten before each replay. The limit is the
+fastest of seven kernels that only read and write as many bytes (the table of cosines, positions and page tables not counted), launched like
+ours. Peers: `unfused` as Megatron-Core's modules without its fusions compute it through PyTorch; `torch` with PyTorch's fused functions;
+`torch_compile` of plain source, for few tokens; `triton`, the fastest of several configurations of a kernel for the purpose; `triton_pdl` the
+same with programmatic dependent launch. Every peer's output is compared with ours.
+"""
+
+import ctypes as c
+import json
+import pathlib
+import sys
+import time
+
+import torch
+
+FOLDER = pathlib.Path(__file__).resolve().parent
+sys.path += [str(FOLDER.parent), str(FOLDER.parents[2] / "operators")]
+
+import cells
+import contracts
+import result
+import subjects
+import torch_peers
+import triton_peers
+
+ROUNDS = 9
+SHORT_ROUNDS = 2
+GRAPH_MICROSECONDS = 1200
+TOLERANCE = 2**-6  # of the largest number: a few roundings to bfloat16
+
+
+class Limit:
+    """The copy kernels on memory of their own, as many regions as the subject has sets."""
+
+    def __init__(self, path, workplace):
+        self.library = c.CDLL(path)
+        self.stream = c.c_void_p(workplace.stream)
+        self.regions = [torch.empty(subjects.ARENA_BYTES + (64 << 20), dtype=torch.uint8, device=workplace.device) for _ in range(2)]
+        self.regions[0].random_()
+
+    def ways(self, subject):
+        size = subject.bytes
+        count = max(1, min(len(subject.sets), *(r.numel() // (n * size) for r, n in zip(self.regions, (subject.reads, subject.writes)))))
+
+        def way(number):
+            def launch(i):
+                source, target = (r.data_ptr() + i % count * n * size for r, n in zip(self.regions, (subject.reads, subject.writes)))
+                error = self.library.copy_launch(number, subject.reads, subject.writes, c.c_void_p(source), c.c_void_p(target),
+                                                 c.c_int64(size), self.stream)
+                if error != 0:
+                    raise RuntimeError(f"CUDA error {error}")
+
+            return launch
+
+        return {f"way {number}": way(number) for number in range(self.library.copy_ways())}
+
+
+def contenders(subject, limit, few):
+    """{name: {way: launch}} of everything that is timed beside ours."""
+    found = {"limit": limit.ways(subject)} if limit else {}
+    on_gpu = subject.workplace.device == "cuda"
+    return found | torch_peers.ways(subject, few and on_gpu) | triton_peers.ways(subject, few and on_gpu)
+
+
+def difference(subject, launch):
+    """The largest difference of a peer's outputs from ours, as a part of the largest number."""
+    subject.launcher()(0)
+    ours = [x.float() for x in subject.outputs(subject.sets[0])]
+    theirs = launch(0) or []
+    theirs = [x.float() for x in [*theirs, *subject.outputs(subject.sets[0])[len(theirs):]]]
+    return max(((a - b).abs().max() / a.abs().max()).item() for a, b in zip(ours, theirs, strict=True))
+
+
+def check(subject, found):
+    """Compares every way of every peer with ours: {peer: largest difference}. A way that does not run is dropped, and said to be."""
+    differences = {}
+    for peer, ways in found.items():
+        for way in [] if peer == "limit" else list(ways):
+            try:
+                differences[peer] = max(differences.get(peer, 0), difference(subject, ways[way]))
+            except Exception as error:  # whatever a compiler finds to say
+                print(f"  {subject.operator}, {subject.shape}: {peer}, {way}: {str(error).splitlines()[0]}", file=sys.stderr)
+                del ways[way]
+    for peer, figure in differences.items():
+        if not figure <= TOLERANCE:
+            print(f"  {subject.operator}, {subject.shape}, {subject.tokens} tokens: {peer} differs by {figure:.1e}", file=sys.stderr)
+    return differences
+
+
+def measure(subject, limit, timer):
+    found = contenders(subject, limit, subject.few)
+    with torch.no_grad(), torch.cuda.stream(timer.stream):
+        differences = check(subject, found)
+    ours = subject.launcher()
+    took = min(timer.time(timer.capture(ours, 4)) for _ in range(SHORT_ROUNDS)) / 4
+    launches = subjects.FEW_SETS if subject.few else max(4, min(64, int(GRAPH_MICROSECONDS / took)))
+    graphs, chosen = {"tik": timer.capture(ours, launches)}, {}
+    for name, ways in found.items():
+        best = None
+        for way, launch in ways.items():
+            graph = timer.capture(launch, launches)
+            us = min(timer.time(graph) for _ in range(SHORT_ROUNDS)) if len(ways) > 1 else 0
+            if best is None or us < best[0]:
+                best = (us, way, graph)
+        if best:
+            _, chosen[name], graphs[name] = best
+    samples = timer.compare(graphs, launches, ROUNDS)
+    summaries = {name: result.summary(values) for name, values in samples.items()}
+    spreads = {name: [round(s["smallest"], 3), round(s["largest"], 3)] for name, s in summaries.items()}
+    median = {name: round(s["median"], 3) for name, s in summaries.items()}
+    return {"operator": subject.operator, "shape": subject.shape, "rows": subject.tokens, "tik_us": median.pop("tik"),
+            "limit_us": median.pop("limit"), "peers": median, "ways": chosen, "launches": launches, "sets": len(subject.sets),
+            "spread_us": spreads, "peers_differ_by": {name: float(f"{value:.2g}") for name, value in differences.items()}}
+
+
+def line_of(cell):
+    peers = "  ".join(f"{name} {us:8.2f} ({us / cell['tik_us']:5.2f})" for name, us in cell["peers"].items())
+    return (f"{cell['operator']:22} {cell['shape'].split(',')[0]:34} {cell['rows']:6} {cell['tik_us']:8.2f} us  of limit "
+            f"{cell['limit_us'] / cell['tik_us']:5.2f}  {peers}")
+
+
+def goals(measured):
+    """By operator: the part of the limit that many tokens reach, and the time of peers over ours."""
+    figures = {}
+    for operator in dict.fromkeys(cell["operator"] for cell in measured):
+        own = [cell for cell in measured if cell["operator"] == operator]
+        many = [cell for cell in own if cell["rows"] in cells.MANY]
+        few = [cell for cell in own if cell["rows"] in cells.FEW]
+        figures[operator] = figure = {}
+        if many:
+            parts = [cell["limit_us"] / cell["tik_us"] for cell in many]
+            figure["many_tokens_part_of_limit"] = {"smallest": round(min(parts), 3), "mean": round(sum(parts) / len(parts), 3)}
+            unfused = [cell["peers"]["unfused"] / cell["tik_us"] for cell in many]
+            figure["many_tokens_unfused_ratio"] = {"mean": round(sum(unfused) / len(unfused), 2), "smallest": round(min(unfused), 2)}
+        for name, left_out in (("few_tokens_best_peer_ratio", ["triton_pdl"]), ("few_tokens_best_peer_ratio_with_triton_pdl", [])):
+            ratios = [min(us for peer, us in cell["peers"].items() if peer not in left_out) / cell["tik_us"] for cell in few]
+            if ratios:
+                figure[name] = {"geometric_mean": round(result.geometric_mean(ratios), 3), "smallest": round(min(ratios), 3)}
+    return figures
+
+
+def parse():
+    parser = result.parser(__doc__)
+    parser.add_argument("--library", required=True, help="the shared library of the operators")
+    parser.add_argument("--copy", help="the shared library of copy.cu")
+    parser.add_argument("--model", action="append", choices=[model.name for model in cells.MODELS], help="these models alone")
+    parser.add_argument("--compile-only", action="store_true",
+                        help="compile every peer and compare its output with ours at few tokens, without timing; works with a library for "
+                        "CPUs, too (with TRITON_INTERPRET=1)")
+    return parser.parse_args()
+
+
+def compare_outputs(workplace, models):
+    worst = {}
+    for model in models:
+        for make in subjects.subjects(workplace, model):
+            subject = make()
+            if not subject.few:
+                break
+            for peer, figure in check(subject, contenders(subject, None, True)).items():
+                worst[peer] = max(worst.get(peer, 0), figure)
+    print("largest differences from ours:", ", ".join(f"{peer} {figure:.1e}" for peer, figure in worst.items()))
+    return 0 if all(figure <= TOLERANCE for figure in worst.values()) else 1
+
+
+def main():
+    options = parse()
+    started = time.time()
+    torch.manual_seed(1)
+    models = [m for m in cells.MODELS if not options.model or m.name in options.model][-1 if options.quick else 0:]
+    library = contracts.Operators(options.library)
+    if options.compile_only and not torch.cuda.is_available():
+        return compare_outputs(subjects.Workplace(library, "cpu", None), models)
+    import timer as timing
+    timer = timing.Timer()
+    workplace = subjects.Workplace(library, "cuda", timer.stream.cuda_stream)
+    if options.compile_only:
+        with torch.no_grad(), torch.cuda.stream(timer.stream):
+            return compare_outputs(workplace, models)
+    limit = Limit(options.copy, workplace)
+    machine = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "triton": triton_peers.triton.__version__,
+               "cuda": torch.version.cuda}
+    print(json.dumps(machine))
+    measured, left_out = [], []
+    for model in models:
+        for make in subjects.subjects(workplace, model):
+            if time.time() - started > options.seconds:
+                left_out.append(model.name)
+                continue
+            measured.append(measure(make(), limit, timer))
+            print(line_of(measured[-1]), flush=True)
+    figures = goals(measured)
+    print(json.dumps(figures, indent=1))
+    not_measured = {name: left_out.count(name) for name in dict.fromkeys(left_out)}
+    if not_measured:
+        print(f"cells that are not measured within {options.seconds:.0f} s: {not_measured}")
+    print(f"took {time.time() - started:.0f} s")
+    if options.json:
+        head = {"commit": options.commit, "command": options.command, "machine": machine, "method": result.method(__doc__), "rounds": ROUNDS,
+                "not_measured": not_measured, "goals": figures}
+        result.write(options.json, head, measured)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,297 @@
+"""The operators under measurement: their tensors in several sets, our call, and the bytes that the call must move.
+
+A subject is one operator in the shapes of a model at a number of tokens. Its sets are as many independent copies of all that the call reads
+and writes, weights included, so that launches that take one after the other find nothing in a cache. Queries, keys and values lie side by side
+in the rows of one matrix, gate and up in those of another, as projections leave them."""
+
+import types
+
+import torch
+
+import cells
+import contracts
+
+FEW_SETS = 128
+ARENA_BYTES = 640 << 20  # of all sets together, where tokens are many
+TABLE_POSITIONS = 32768
+CACHE_PAGES = 4096
+DECODE_CONTEXT = 2048
+
+
+def rows_of(tensor):
+    """A [tokens, columns] or [tokens, heads, head_dim] tensor as a contract takes it."""
+    return contracts.Rows(tensor.data_ptr(), tensor.stride(0), tensor.stride(1) if tensor.dim() == 3 else 0)
+
+
+class Workplace:
+    """The device, our library, and what all subjects share."""
+
+    def __init__(self, library, device, stream):
+        self.library, self.device, self.stream = library, device, stream
+        host = torch.empty(TABLE_POSITIONS, 128)
+        library.call("rotary_table", contracts.RotaryTableArgs(positions=TABLE_POSITIONS, head_dim=128, scaling=contracts.UNSCALED,
+                                                               base=cells.ROPE_BASE, table=host.data_ptr()))
+        self.table = host.to(device)
+        self.caches = {}
+
+    def normals(self, *shape):
+        return torch.randn(*shape, device=self.device, dtype=torch.bfloat16)
+
+    def empty(self, *shape):
+        return torch.empty(*shape, device=self.device, dtype=torch.bfloat16)
+
+    def weight(self, columns):
+        return self.normals(columns) * 0.1 + 1
+
+    def integers(self, values):
+        return torch.tensor(values, device=self.device, dtype=torch.int32)
+
+    def cache(self, kv_heads):
+        """Pages of keys and of values, [CACHE_PAGES, page_size, kv_heads, 128] each, the same for all subjects of a model."""
+        if kv_heads not in self.caches:
+            self.caches = {kv_heads: [self.empty(CACHE_PAGES, cells.PAGE_SIZE, kv_heads, 128).zero_() for _ in range(2)]}
+        return self.caches[kv_heads]
+
+
+class Subject:
+    """Defines: operator, shape, reads and writes of `bytes` each, tensors() -> one set, tik(set) -> the name and arguments of our call,
+    outputs(set) -> what the call wrote."""
+
+    def __init__(self, workplace, model, tokens):
+        self.workplace, self.model, self.tokens = workplace, model, tokens
+        self.few = tokens <= max(cells.FEW)
+        moved = (self.reads + self.writes) * self.bytes
+        count = FEW_SETS if self.few else max(2, min(64, ARENA_BYTES // moved))
+        self.sets = [self.tensors(i) for i in range(count)]
+
+    def launcher(self):
+        calls = [self.tik(s) for s in self.sets]
+        for _, args in calls:
+            args.stream = self.workplace.stream
+
+        def launch(i):
+            self.workplace.library.call(*calls[i % len(calls)])
+
+        return launch
+
+
+class RmsNorm(Subject):
+    operator = "rms_norm"
+    residual = False
+
+    def __init__(self, workplace, model, tokens):
+        self.shape = f"{model.name} {model.hidden}"
+        self.reads = self.writes = 2 if self.residual else 1
+        self.bytes = tokens * model.hidden * 2
+        super().__init__(workplace, model, tokens)
+
+    def tensors(self, _):
+        w, shape = self.workplace, (self.tokens, self.model.hidden)
+        s = types.SimpleNamespace(x=w.normals(*shape), weight=w.weight(self.model.hidden), out=w.empty(*shape))
+        if self.residual:
+            s.residual, s.sum = w.normals(*shape), w.empty(*shape)
+        return s
+
+    def tik(self, s):
+        args = contracts.RmsNormArgs(tokens=self.tokens, heads=1, columns=self.model.hidden, epsilon=cells.EPSILON, x=rows_of(s.x),
+                                     weight=s.weight.data_ptr(), out=rows_of(s.out))
+        if self.residual:
+            args.residual, args.sum = rows_of(s.residual), rows_of(s.sum)
+        return "rms_norm", args
+
+    def outputs(self, s):
+        return [s.sum, s.out] if self.residual else [s.out]
+
+
+class RmsNormResidual(RmsNorm):
+    operator = "rms_norm_residual"
+    residual = True
+
+
+class _OfHeads(Subject):
+    """Its sets hold a matrix of queries, keys and values, and views of it as heads."""
+    reads = writes = 1
+
+    def __init__(self, workplace, model, tokens):
+        self.bytes = tokens * self.heads(model) * model.head_dim * 2
+        super().__init__(workplace, model, tokens)
+
+    def qkv(self):
+        model = self.model
+        matrix = self.workplace.normals(self.tokens, model.qkv_columns)
+        heads = matrix.view(self.tokens, -1, model.head_dim)
+        return types.SimpleNamespace(heads=heads, q=heads[:, :model.query_heads], k=heads[:, model.query_heads:-model.kv_heads],
+                                     v=heads[:, -model.kv_heads:])
+
+    def positions(self):
+        return self.workplace.integers([1000 + 37 * t for t in range(self.tokens)] if self.few else list(range(self.tokens)))
+
+    def like(self, heads):
+        return self.workplace.empty(self.tokens, heads, self.model.head_dim)
+
+    def place_in_cache(self, s, number):
+        """Where set `number` goes: one sequence where tokens are many, else a sequence for each token."""
+        w, tokens = self.workplace, self.tokens
+        generator = torch.Generator().manual_seed(1)
+        order = torch.randperm(CACHE_PAGES, generator=generator, dtype=torch.int32)
+        s.k_cache, s.v_cache = w.cache(self.model.kv_heads)
+        s.positions = self.positions()
+        if self.few:
+            table = torch.zeros(tokens, DECODE_CONTEXT // cells.PAGE_SIZE, dtype=torch.int32)
+            pages = order[number * tokens:(number + 1) * tokens]
+            table[torch.arange(tokens), s.positions.cpu().long() // cells.PAGE_SIZE] = pages
+            own = pages.long()
+            s.sequences = None
+        else:
+            count = tokens // cells.PAGE_SIZE
+            table = order[torch.arange(number * count, (number + 1) * count) % CACHE_PAGES][None]
+            own = table[0].long().repeat_interleave(cells.PAGE_SIZE)
+            s.sequences = torch.zeros(tokens, device=w.device, dtype=torch.int32)
+        s.page_table = table.to(w.device)
+        s.slots = (own.to(w.device) * cells.PAGE_SIZE + s.positions.long() % cells.PAGE_SIZE)
+        return s
+
+    def target(self, s):
+        kv_heads, dim, page = self.model.kv_heads, self.model.head_dim, cells.PAGE_SIZE
+        view = contracts.KvView(layout=contracts.PAGED, page_size=page, keys=s.k_cache.data_ptr(), values=s.v_cache.data_ptr(),
+                                page_stride=page * kv_heads * dim, token_stride=kv_heads * dim, head_stride=dim,
+                                page_table=s.page_table.data_ptr(), page_table_stride=s.page_table.shape[1], page_count=CACHE_PAGES)
+        return contracts.KvTarget(view, s.page_table.shape[0], DECODE_CONTEXT if self.few else self.tokens,
+                                  s.sequences.data_ptr() if s.sequences is not None else None, s.positions.data_ptr())
+
+    def written(self, s):
+        """The rows of keys and values in the cache, [tokens, kv_heads, 128] each."""
+        return [cache.view(-1, *cache.shape[2:])[s.slots] for cache in (s.k_cache, s.v_cache)]
+
+
+class QkNorm(_OfHeads):
+    operator = "qk_norm"
+
+    def __init__(self, workplace, model, tokens):
+        self.shape = f"{model.name} {model.query_heads} heads x {model.head_dim}"
+        super().__init__(workplace, model, tokens)
+
+    @staticmethod
+    def heads(model):
+        return model.query_heads
+
+    def tensors(self, _):
+        s = self.qkv()
+        s.weight, s.out = self.workplace.weight(self.model.head_dim), self.like(self.model.query_heads)
+        return s
+
+    def tik(self, s):
+        return "rms_norm", contracts.RmsNormArgs(tokens=self.tokens, heads=self.model.query_heads, columns=self.model.head_dim,
+                                                 epsilon=cells.EPSILON, x=rows_of(s.q), weight=s.weight.data_ptr(), out=rows_of(s.out))
+
+    def outputs(self, s):
+        return [s.out]
+
+
+class Rotary(_OfHeads):
+    operator = "rotary"
+
+    def __init__(self, workplace, model, tokens):
+        self.shape = f"{model.name} {model.query_heads} + {model.kv_heads} heads x {model.head_dim}"
+        super().__init__(workplace, model, tokens)
+
+    @staticmethod
+    def heads(model):
+        return model.query_heads + model.kv_heads
+
+    def tensors(self, _):
+        s = self.qkv()
+        s.table, s.positions = self.workplace.table, self.positions()
+        s.q_out, s.k_out = self.like(self.model.query_heads), self.like(self.model.kv_heads)
+        return s
+
+    def tik(self, s):
+        return "rotary", contracts.RotaryArgs(tokens=self.tokens, query_heads=self.model.query_heads, key_heads=self.model.kv_heads,
+                                              head_dim=self.model.head_dim, table_positions=TABLE_POSITIONS, table=s.table.data_ptr(),
+                                              positions=s.positions.data_ptr(), queries=rows_of(s.q), keys=rows_of(s.k),
+                                              queries_out=rows_of(s.q_out), keys_out=rows_of(s.k_out))
+
+    def outputs(self, s):
+        return [s.q_out, s.k_out]
+
+
+class KvWrite(_OfHeads):
+    operator = "kv_write"
+
+    def __init__(self, workplace, model, tokens):
+        self.shape = f"{model.name} 2 x {model.kv_heads} heads x {model.head_dim}, pages of {cells.PAGE_SIZE}"
+        super().__init__(workplace, model, tokens)
+
+    @staticmethod
+    def heads(model):
+        return 2 * model.kv_heads
+
+    def tensors(self, number):
+        return self.place_in_cache(self.qkv(), number)
+
+    def tik(self, s):
+        return "kv_write", contracts.KvWriteArgs(tokens=self.tokens, kv_heads=self.model.kv_heads, head_dim=self.model.head_dim,
+                                                 keys=rows_of(s.k), values=rows_of(s.v), target=self.target(s))
+
+    def outputs(self, s):
+        return self.written(s)
+
+
+class QkNormRopeKvWrite(_OfHeads):
+    operator = "qk_norm_rope_kv_write"
+
+    def __init__(self, workplace, model, tokens):
+        norm = "" if model.qk_norm else ", no norm"
+        self.shape = f"{model.name} {model.query_heads} + 2 x {model.kv_heads} heads x {model.head_dim}, pages of {cells.PAGE_SIZE}{norm}"
+        super().__init__(workplace, model, tokens)
+
+    @staticmethod
+    def heads(model):
+        return model.query_heads + 2 * model.kv_heads
+
+    def tensors(self, number):
+        s = self.place_in_cache(self.qkv(), number)
+        s.table, s.q_out = self.workplace.table, self.like(self.model.query_heads)
+        s.q_weight, s.k_weight = [self.workplace.weight(self.model.head_dim) if self.model.qk_norm else None for _ in range(2)]
+        return s
+
+    def tik(self, s):
+        weights = [weight.data_ptr() if weight is not None else None for weight in (s.q_weight, s.k_weight)]
+        return "qk_norm_rope_kv_write", contracts.QkNormRopeKvWriteArgs(
+            tokens=self.tokens, query_heads=self.model.query_heads, kv_heads=self.model.kv_heads, head_dim=self.model.head_dim,
+            epsilon=cells.EPSILON, queries=rows_of(s.q), keys=rows_of(s.k), values=rows_of(s.v), query_weight=weights[0],
+            key_weight=weights[1], table_positions=TABLE_POSITIONS, table=s.table.data_ptr(), queries_out=rows_of(s.q_out),
+            target=self.target(s))
+
+    def outputs(self, s):
+        return [s.q_out, *self.written(s)]
+
+
+class Swiglu(Subject):
+    operator = "swiglu"
+    reads, writes = 2, 1
+
+    def __init__(self, workplace, model, tokens):
+        self.shape = f"{model.name} {model.intermediate}"
+        self.bytes = tokens * model.intermediate * 2
+        super().__init__(workplace, model, tokens)
+
+    def tensors(self, _):
+        matrix = self.workplace.normals(self.tokens, 2 * self.model.intermediate)
+        gate, up = matrix.chunk(2, dim=1)
+        return types.SimpleNamespace(gate=gate, up=up, out=self.workplace.empty(self.tokens, self.model.intermediate))
+
+    def tik(self, s):
+        return "swiglu", contracts.SwigluArgs(tokens=self.tokens, columns=self.model.intermediate, gate=rows_of(s.gate), up=rows_of(s.up),
+                                              out=rows_of(s.out))
+
+    def outputs(self, s):
+        return [s.out]
+
+
+def subjects(workplace, model):
+    """Every subject of a model, the few tokens first; made when they are asked for."""
+    kinds = [RmsNorm, RmsNormResidual, *([QkNorm] if model.qk_norm else []), Rotary, Swiglu, KvWrite, QkNormRopeKvWrite]
+    for tokens in (*cells.FEW, *cells.MANY):
+        for kind in kinds:
+            yield lambda kind=kind, tokens=tokens: kind(workplace, model, tokens)
