@@ -1,6 +1,5 @@
 #include "operators/check/token_buffers.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -26,7 +25,7 @@ TokenBuffers::TokenBuffers(Device& device, TokenOperator const& checked, Layout 
     // Numbers a token has one of (positions, ids) and tensors that all share lie without gaps, as their contracts say.
     bool const plain = tensor.shared || tensor.element == Element::int32;
     std::int64_t const row = std::int64_t{tensor.heads} * tensor.columns;
-    Held held{&tensor, row + (plain ? 0 : layout.gap), tensor.columns, {}, {}};
+    Held held{&tensor, row + (plain ? 0 : layout.gap), tensor.columns, {}, {}, {}};
     std::int64_t elements = held.token_stride * (tensor.shared ? 1 : slots);
     if (!plain && layout.heads_first) {
       held.token_stride = tensor.columns;
@@ -39,7 +38,7 @@ TokenBuffers::TokenBuffers(Device& device, TokenOperator const& checked, Layout 
       std::vector<unsigned char> content(tensor.row_bytes());
       for (int slot = 0; slot < (tensor.shared ? 1 : slots); ++slot) {
         tensor.content(tensor.shared ? 0 : tokens_[slot], content.data());
-        copy_row(held, slot, content.data(), held.image);
+        copy_row(held, slot, content.data());
       }
     }
     held.memory = Allocation(device, held.image.size());
@@ -48,12 +47,15 @@ TokenBuffers::TokenBuffers(Device& device, TokenOperator const& checked, Layout 
   }
 }
 
-void TokenBuffers::copy_row(Held const& held, int slot, unsigned char const* row, std::vector<unsigned char>& image) const {
+void TokenBuffers::copy_row(Held& held, int slot, unsigned char const* row) const {
   std::size_t const size = size_of(held.tensor->element);
   std::size_t const columns = held.tensor->columns * size;
   for (int head = 0; head < held.tensor->heads; ++head) {
     std::size_t const at = guard_bytes + static_cast<std::size_t>(slot * held.token_stride + head * held.head_stride) * size;
-    std::memcpy(image.data() + at, row + head * columns, columns);
+    if (row == nullptr)
+      std::memset(held.image.data() + at, poison_byte, columns);
+    else
+      std::memcpy(held.image.data() + at, row + head * columns, columns);
   }
 }
 
@@ -76,7 +78,11 @@ tik_status TokenBuffers::run(int first, int count) {
   return call(first, count);
 }
 
-std::string TokenBuffers::first_difference(Held const& held, std::vector<unsigned char> const& actual) const {
+std::string TokenBuffers::difference(Held& held) const {
+  std::vector<unsigned char>& actual = held.actual;
+  actual.resize(held.image.size());
+  device_.download(actual.data(), held.memory.memory(), actual.size());
+  if (actual == held.image) return "";
   std::size_t const size = size_of(held.tensor->element);
   std::size_t first = actual.size();
   std::size_t differing = 0;
@@ -104,11 +110,10 @@ std::string TokenBuffers::compare(std::vector<Rows> const& expected, int first, 
   for (Held& held : held_) {
     if (!held.tensor->output) continue;
     Rows const& rows = expected[output++];
-    std::fill(held.image.begin(), held.image.end(), poison_byte);
-    for (int slot = first; slot < first + count; ++slot) copy_row(held, slot, rows[tokens_[slot]].data(), held.image);
-    std::vector<unsigned char> const actual = held.memory.download();
-    if (actual == held.image) continue;
-    problems += (problems.empty() ? "" : "; ") + first_difference(held, actual);
+    for (int slot = first; slot < first + count; ++slot) copy_row(held, slot, rows[tokens_[slot]].data());
+    std::string const problem = difference(held);
+    if (!problem.empty()) problems += (problems.empty() ? "" : "; ") + problem;
+    for (int slot = first; slot < first + count; ++slot) copy_row(held, slot, nullptr);
   }
   return problems;
 }
@@ -131,13 +136,12 @@ std::vector<std::vector<unsigned char>> TokenBuffers::run_alone(int slot) {
   return rows;
 }
 
-std::string TokenBuffers::compare_inputs() const {
+std::string TokenBuffers::compare_inputs() {
   std::string problems;
-  for (Held const& held : held_) {
+  for (Held& held : held_) {
     if (held.tensor->output) continue;
-    std::vector<unsigned char> const actual = held.memory.download();
-    if (actual == held.image) continue;
-    problems += (problems.empty() ? "input changed: " : "; ") + first_difference(held, actual);
+    std::string const problem = difference(held);
+    if (!problem.empty()) problems += (problems.empty() ? "input changed: " : "; ") + problem;
   }
   return problems;
 }

@@ -36,20 +36,23 @@ class TokenBuffers {
   std::vector<std::vector<unsigned char>> run_alone(int slot);
 
   // What is wrong with the inputs, which no call may change; empty when nothing is.
-  std::string compare_inputs() const;
+  std::string compare_inputs();
 
  private:
   struct Held {
     Tensor const* tensor;
     std::int64_t token_stride; // elements
     std::int64_t head_stride;
-    std::vector<unsigned char> image; // what the memory should hold
+    std::vector<unsigned char> image;  // what the memory should hold; of outputs all poison, but for rows under comparison
+    std::vector<unsigned char> actual; // what it holds, kept because fresh memory for every comparison costs more than the copy
     Allocation memory;
   };
   unsigned char* place(Held const& held, int slot, int head) const;
   tik_status call(int first, int count) const;
-  void copy_row(Held const& held, int slot, unsigned char const* row, std::vector<unsigned char>& image) const;
-  std::string first_difference(Held const& held, std::vector<unsigned char> const& actual) const;
+  // Writes a slot's row into the image; NULL: poison.
+  void copy_row(Held& held, int slot, unsigned char const* row) const;
+  // Whether the memory holds the image; says where it does not.
+  std::string difference(Held& held) const;
 
   Device& device_;
   TokenOperator const& checked_;

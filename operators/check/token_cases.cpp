@@ -92,7 +92,7 @@ class Cases {
     results_.record(problem.empty(), what, problem);
   }
 
-  void finish(TokenBuffers const& buffers, std::string const& what) {
+  void finish(TokenBuffers& buffers, std::string const& what) {
     std::string const problem = buffers.compare_inputs();
     results_.record(problem.empty(), what + ", inputs afterwards", problem);
   }

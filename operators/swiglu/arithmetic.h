@@ -13,11 +13,13 @@
 
 namespace tik::operators::swiglu {
 
-// s. A gate that is NaN gives NaN.
+// s for |gate| <= largest_exponent. What it is for a NaN does not matter: a is one.
+TIK_HOST_DEVICE float sigmoid_within(float gate) { return reciprocal_of_normal(add(1.0f, exponential(-gate))); }
+
+// s for any gate.
 TIK_HOST_DEVICE float sigmoid(float gate) {
   float const bounded = gate > largest_exponent ? largest_exponent : gate < -largest_exponent ? -largest_exponent : gate;
-  float const s = reciprocal(add(1.0f, exponential(-bounded)));
-  return gate < -largest_exponent ? 0.0f : s;
+  return gate < -largest_exponent ? 0.0f : sigmoid_within(bounded);
 }
 
 // a. +0 or -0 far below zero, where gate is not infinite.
@@ -29,8 +31,7 @@ struct Gradients {
   float gate;
   float up;
 };
-TIK_HOST_DEVICE Gradients gradients(float gate, float up, float out_gradient) {
-  float const s = sigmoid(gate);
+TIK_HOST_DEVICE Gradients gradients(float gate, float up, float out_gradient, float s) {
   float const a = activated(gate, s);
   float const slope = multiply_add(a, subtract(1.0f, s), s);
   return {multiply(multiply(out_gradient, up), slope), multiply(out_gradient, a)};

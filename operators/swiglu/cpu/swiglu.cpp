@@ -29,7 +29,8 @@ tik_status swiglu_backward(tik_swiglu_backward_args const* args) {
     tik_bf16* const gate_gradient = row(args->gate_gradient, token);
     tik_bf16* const up_gradient = row(args->up_gradient, token);
     for (int c = 0; c < args->columns; ++c) {
-      auto const gradients = swiglu::gradients(to_float(gate[c]), to_float(up[c]), to_float(out_gradient[c]));
+      float const g = to_float(gate[c]);
+      auto const gradients = swiglu::gradients(g, to_float(up[c]), to_float(out_gradient[c]), swiglu::sigmoid(g));
       gate_gradient[c] = to_bf16(gradients.gate);
       up_gradient[c] = to_bf16(gradients.up);
     }

@@ -35,9 +35,24 @@ __device__ __forceinline__ ChunkPlace chunk_place(ChunkGrid const& grid, int64_t
   return {token, static_cast<int>(number - int64_t{token} * grid.chunks_a_token.divisor) * chunk_columns};
 }
 
+// The sigmoids of a chunk. One test a chunk spares the bounds of its elements.
+__device__ __forceinline__ void sigmoids(float const (&gate)[8], float (&s)[8]) {
+  float largest = 0; // a NaN is not seen here, and needs no bound
+#pragma unroll
+  for (int c = 0; c < 8; ++c) largest = fmaxf(largest, fabsf(gate[c]));
+  if (largest <= largest_exponent) {
+#pragma unroll
+    for (int c = 0; c < 8; ++c) s[c] = swiglu::sigmoid_within(gate[c]);
+  } else {
+#pragma unroll
+    for (int c = 0; c < 8; ++c) s[c] = swiglu::sigmoid(gate[c]);
+  }
+}
+
 // `Chunks` chunks a thread, all on their way at once.
 template <int Threads, int Chunks>
 __global__ void __launch_bounds__(Threads) swiglu_kernel(SwigluParams const params) {
+  start_kernel_after();
   int64_t const first = int64_t{blockIdx.x} * (Threads * Chunks) + threadIdx.x;
   uint4 gate[Chunks], up[Chunks];
   ChunkPlace at[Chunks];
@@ -50,33 +65,34 @@ __global__ void __launch_bounds__(Threads) swiglu_kernel(SwigluParams const para
     gate[i] = load_chunk(params.gate.row(at[i].token, 0) + at[i].column);
     up[i] = load_chunk(params.up.row(at[i].token, 0) + at[i].column);
   }
-  start_kernel_after();
 #pragma unroll
   for (int i = 0; i < Chunks; ++i) {
     if (first + i * Threads >= params.grid.chunks) continue;
-    float g[8], u[8];
+    float g[8], u[8], s[8];
     unpack(gate[i], g);
     unpack(up[i], u);
+    sigmoids(g, s);
 #pragma unroll
-    for (int c = 0; c < 8; ++c) u[c] = swiglu::gated(swiglu::activated(g[c], swiglu::sigmoid(g[c])), u[c]);
+    for (int c = 0; c < 8; ++c) u[c] = swiglu::gated(swiglu::activated(g[c], s[c]), u[c]);
     store_chunk(params.out.row(at[i].token, 0) + at[i].column, pack(u));
   }
 }
 
 template <int Threads>
 __global__ void __launch_bounds__(Threads) swiglu_backward_kernel(SwigluBackwardParams const params) {
+  start_kernel_after();
   int64_t const number = int64_t{blockIdx.x} * Threads + threadIdx.x;
   ChunkPlace const at = chunk_place(params.grid, number);
   wait_for_kernel_before();
-  start_kernel_after();
   if (number >= params.grid.chunks) return;
-  float gate[8], up[8], out_gradient[8];
+  float gate[8], up[8], out_gradient[8], s[8];
   unpack(load_chunk(params.gate.row(at.token, 0) + at.column), gate);
   unpack(load_chunk(params.up.row(at.token, 0) + at.column), up);
   unpack(load_chunk(params.out_gradient.row(at.token, 0) + at.column), out_gradient);
+  sigmoids(gate, s);
 #pragma unroll
   for (int c = 0; c < 8; ++c) {
-    swiglu::Gradients const gradients = swiglu::gradients(gate[c], up[c], out_gradient[c]);
+    swiglu::Gradients const gradients = swiglu::gradients(gate[c], up[c], out_gradient[c], s[c]);
     gate[c] = gradients.gate;
     up[c] = gradients.up;
   }
