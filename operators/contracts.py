@@ -37,7 +37,7 @@ class KvView(c.Structure):
 
 
 class KvTarget(c.Structure):
-    _fields_ = _fields("KvView kv; int batch kv_length; pointer sequences positions")
+    _fields_ = _fields("KvView kv; int batch kv_length settled; pointer sequences positions")
 
 
 class Outputs(c.Structure):
@@ -76,7 +76,7 @@ class RotaryTableArgs(_Args):
 
 
 class RotaryArgs(_Args):
-    _fields_ = _fields("uint struct_bytes; int tokens query_heads key_heads head_dim inverse table_positions; pointer table positions;"
+    _fields_ = _fields("uint struct_bytes; int tokens query_heads key_heads head_dim inverse settled table_positions; pointer table positions;"
                        "Rows queries keys queries_out keys_out; pointer stream")
 
 

@@ -18,16 +18,21 @@ inline constexpr int group_chunks = 32;
 inline constexpr int largest_groups = 32;
 inline constexpr int largest_columns = largest_groups * group_chunks * chunk_columns;
 
-// Upper half added to lower half until one is left.
-template <int Count>
-TIK_HOST_DEVICE float fold_halves(float (&sums)[Count]) {
-  static_assert((Count & (Count - 1)) == 0);
-  TIK_UNROLL
-  for (int half = Count / 2; half > 0; half /= 2) {
+// Upper half added to lower half until one is left of the first `Left`. A function a half, because a loop over halves leaves
+// 32 sums in memory that ought to be registers.
+template <int Left, int Count>
+TIK_HOST_DEVICE float fold_first(float (&sums)[Count]) {
+  static_assert((Left & (Left - 1)) == 0 && Left <= Count);
+  if constexpr (Left > 1) {
     TIK_UNROLL
-    for (int i = 0; i < half; ++i) sums[i] = add(sums[i], sums[i + half]);
+    for (int i = 0; i < Left / 2; ++i) sums[i] = add(sums[i], sums[i + Left / 2]);
+    return fold_first<Left / 2>(sums);
   }
   return sums[0];
+}
+template <int Count>
+TIK_HOST_DEVICE float fold_halves(float (&sums)[Count]) {
+  return fold_first<Count>(sums);
 }
 
 // The sum of a row of `columns` (a multiple of 8). chunk(i) is the chain over columns 8i to 8i + 7.

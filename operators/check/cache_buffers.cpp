@@ -107,6 +107,7 @@ tik_kv_target CacheBuffers::target() const {
   target.kv.page_count = page_count_;
   target.batch = batch_;
   target.kv_length = length_;
+  target.settled = tokens_ % 2; // never shows
   target.sequences = decode_ ? nullptr : static_cast<std::int32_t const*>(sequences_.memory());
   target.positions = static_cast<std::int32_t const*>(positions_.memory());
   return target;
@@ -184,6 +185,7 @@ CacheImage CacheBuffers::run_separate() {
   rotary.query_heads = shape_.query_heads;
   rotary.key_heads = shape_.kv_heads;
   rotary.head_dim = shape_.head_dim;
+  rotary.settled = tokens_ % 2;
   rotary.table_positions = table_positions;
   rotary.table = static_cast<float const*>(table_.memory());
   rotary.positions = static_cast<std::int32_t const*>(positions_.memory());

@@ -92,6 +92,7 @@ void refuse_targets(Refusals<Args>& refusals) {
   });
   refusals.refused("target.batch", [](Args& args) { args.target.batch = 0; });
   refusals.refused("target.kv_length", [](Args& args) { args.target.kv_length = -1; });
+  refusals.refused("target.settled", [](Args& args) { args.target.settled = 2; });
   refusals.refused("target.positions", [](Args& args) { args.target.positions = nullptr; });
   refusals.refused("target.sequences", [](Args& args) { args.tokens = 9; });
 }
@@ -175,6 +176,7 @@ void refuse_rotary(Device& device, Results& results) {
   refusals.refused("key_heads", [](Args& args) { args.key_heads = -1; });
   refusals.refused("head_dim", [](Args& args) { args.head_dim = 96; });
   refusals.refused("inverse", [](Args& args) { args.inverse = 2; });
+  refusals.refused("settled", [](Args& args) { args.settled = -1; });
   refusals.refused("table_positions", [](Args& args) { args.table_positions = 0; });
   refusals.refused("table", [](Args& args) { args.table = nullptr; });
   refusals.refused("positions", [](Args& args) { args.positions = nullptr; });

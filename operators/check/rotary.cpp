@@ -48,6 +48,7 @@ class Rotary final : public TokenOperator {
     args.key_heads = shape_.key_heads;
     args.head_dim = shape_.head_dim;
     args.inverse = shape_.inverse;
+    args.settled = tokens % 2; // never shows
     args.table_positions = shape_.positions;
     args.queries = places[0];
     args.queries_out = places[1];

@@ -20,6 +20,10 @@ typedef struct tik_kv_target {
   tik_kv_view kv;    /* the cache as attention reads it, TIK_KV_CONTIGUOUS or TIK_KV_PAGED; its keys and values are written */
   int32_t batch;     /* sequences of the cache, at least 1 */
   int32_t kv_length; /* tokens a sequence has room for: positions are below it */
+  /* 1: what wrote sequences, positions and page table (and the table of a rotation) has ended when this call, or the graph that
+   * holds it, is launched, as where all layers of a step share them: a backend may read them before the work that the stream
+   * does before this call has ended. 0 is always right. */
+  int32_t settled;
   const int32_t* sequences; /* [tokens]; NULL: token t belongs to sequence t, as in decode */
   /* [tokens]. Negative: the token is padding and is not written. A position at or after kv_length, a sequence outside of [0,
    * batch) or a page outside of [0, page_count): refused by the CPU backend; a CUDA backend does not write the token. */

@@ -36,6 +36,7 @@ inline std::optional<Refusal> validate_target(char const* function, tik_kv_targe
   using namespace validation;
   if (auto bad = first_of({check_range("target.batch", target.batch, 1, attention::largest_batch),
                            check_range("target.kv_length", target.kv_length, 1, largest_tokens),
+                           check_range("target.settled", target.settled, 0, 1),
                            check_pointer("target.positions", target.positions, alignof(int32_t))})) {
     return bad;
   }

@@ -36,8 +36,8 @@ typedef struct tik_linear_args {
   void* out;             /* [tokens, out_features] numbers of out_type, 16-byte aligned; overlaps no input */
   int64_t out_stride;    /* elements between rows of out: a multiple of 8, at least out_features */
   int32_t out_type;      /* a tik_number: bfloat16, rounded once from the fp32 sum, or that sum itself */
-  /* 1: weight and bias are not written by the work that the stream does right before this call, so that a backend may read
-   * them before that work has ended. 0 is always right. */
+  /* 1: what wrote weight and bias has ended when this call, or the graph that holds it, is launched, as in a rollout whose
+   * weights stay: a backend may read them before the work that the stream does before this call has ended. 0 is always right. */
   int32_t weight_settled;
   void* workspace; /* TIK_LINEAR_WORKSPACE_BYTES or NULL */
   void* stream;    /* a cudaStream_t; NULL on the CPU backend */

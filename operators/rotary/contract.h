@@ -47,10 +47,11 @@ typedef struct tik_rotary_args {
   int32_t key_heads;     /* 0: queries alone */
   int32_t head_dim;      /* 64 or 128 */
   int32_t inverse;       /* 1: by the negative angle, which turns gradients of the outputs into those of the inputs; else 0 */
+  int32_t settled;       /* 1: what wrote table and positions has ended, as in tik_kv_target; 0 is always right */
   int32_t table_positions;
   const float* table;       /* [table_positions, head_dim], 16-byte aligned */
-  const int32_t* positions; /* [tokens]. Negative: the token is padding, neither read nor written. At or after table_positions:
-                               refused by the CPU backend; a CUDA backend writes NaN. */
+  const int32_t* positions; /* [tokens]. Negative: the token is padding and is not written; its rows are memory all the same. At
+                               or after table_positions: refused by the CPU backend; a CUDA backend writes NaN. */
   tik_rows queries;
   tik_rows keys;
   tik_mutable_rows queries_out; /* may be queries itself */

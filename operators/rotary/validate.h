@@ -48,7 +48,7 @@ inline std::optional<Refusal> validate(tik_rotary_args const* args) {
   if (auto bad = check_args("tik_rotary", "tik_rotary_args", args)) return bad;
   if (auto bad = first_of({check_row_counts(args->tokens, "query_heads", args->query_heads),
                            check_range("key_heads", args->key_heads, 0, largest_heads), check_head_dim(args->head_dim),
-                           check_range("inverse", args->inverse, 0, 1)})) {
+                           check_range("inverse", args->inverse, 0, 1), check_range("settled", args->settled, 0, 1)})) {
     return bad;
   }
   if (auto bad = check_row_counts(args->tokens, "query_heads + key_heads", args->query_heads + args->key_heads)) return bad;

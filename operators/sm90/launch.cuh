@@ -61,7 +61,10 @@ cudaError_t launch_overlapped(void (*kernel)(Parameters...), dim3 grid, int thre
 #ifdef __CUDACC__
 __device__ __forceinline__ void wait_for_kernel_before() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
-// The next kernel may start now. Called once the own loads are under way, or it slows them down.
+// The next kernel may start now, up to its own wait. Called first of all by kernels whose time is mostly latency: where calls
+// are short, the kernel after the next is then launched while this one still waits. Every thread waits all the same, so that
+// the end of a kernel implies the end of those before it. Kernels that stream weights call it once their loads are under way,
+// because the next kernel's weights would come between them.
 __device__ __forceinline__ void start_kernel_after() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
 #endif
 

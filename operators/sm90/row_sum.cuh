@@ -8,25 +8,18 @@ namespace tik::operators::sm90 {
 inline constexpr int warp_threads = 32;
 inline constexpr unsigned whole_warp = ~0u;
 
-// The sum over the `Lanes` (a power of two) neighbouring lanes that share a row, each with one chunk; every lane gets it.
-template <int Lanes>
-__device__ __forceinline__ float sum_of_lanes(float chunk) {
+// Sums of `Rows` numbers over the `Lanes` neighbouring lanes that share rows, all at once: each lane has a chunk of every row
+// and gets the sum of one, lane lane_of_sum<Lanes, Rows>(k) that of row k. Both are powers of two, Rows at most Lanes.
+template <int Lanes, int Rows>
+__device__ __forceinline__ float sums_of_lanes(float (&chunks)[Rows]) {
+  int const lane = threadIdx.x % warp_threads;
+  float left[Rows];
 #pragma unroll
-  for (int half = Lanes / 2; half > 0; half /= 2) chunk = add(chunk, __shfl_xor_sync(whole_warp, chunk, half));
-  return chunk;
-}
-
-// Folds `Chunks` groups of a warp at once, lane i holding chunk i of each. Lane group_lane<Chunks>(k) gets the sum of group k.
-template <int Chunks>
-__device__ __forceinline__ float sum_of_groups(float (&chunks)[Chunks], int lane) {
-  static_assert(Chunks == 1 || Chunks == 2 || Chunks == 4);
-  float left[Chunks];
+  for (int k = 0; k < Rows; ++k) left[k] = chunks[k];
+  int half = Lanes / 2;
 #pragma unroll
-  for (int k = 0; k < Chunks; ++k) left[k] = chunks[k];
-  int half = warp_threads / 2;
-#pragma unroll
-  for (int count = Chunks; count > 1; count /= 2, half /= 2) {
-    bool const upper = (lane & half) != 0; // keeps the upper half of the groups, and gives its part of the lower half away
+  for (int count = Rows; count > 1; count /= 2, half /= 2) {
+    bool const upper = (lane & half) != 0; // keeps the upper half of the rows, and gives its part of the lower half away
 #pragma unroll
     for (int k = 0; k < count / 2; ++k) {
       float const kept = upper ? left[k + count / 2] : left[k];
@@ -39,12 +32,17 @@ __device__ __forceinline__ float sum_of_groups(float (&chunks)[Chunks], int lane
   return left[0];
 }
 
-// The lane that sum_of_groups gives the sum of group k.
-template <int Chunks>
-__device__ __forceinline__ int group_lane(int k) {
-  if constexpr (Chunks == 1) return 0;
-  if constexpr (Chunks == 2) return k * 16;
-  return k / 2 * 16 + k % 2 * 8;
+// Counted from the first of the lanes that share rows.
+template <int Lanes, int Rows>
+__device__ __forceinline__ int lane_of_sum(int row) {
+  return row * (Lanes / Rows);
+}
+
+// The sum over the `Lanes` neighbouring lanes that share a row, each with one chunk; every lane gets it.
+template <int Lanes>
+__device__ __forceinline__ float sum_of_lanes(float chunk) {
+  float chunks[1] = {chunk};
+  return sums_of_lanes<Lanes, 1>(chunks);
 }
 
 // The sums of a block's groups meet here.
@@ -61,11 +59,11 @@ __device__ __forceinline__ void clear_missing_groups(GroupSums& shared, int grou
 template <int Chunks>
 __device__ __forceinline__ void share_groups(float (&chunks)[Chunks], GroupSums& shared) {
   int const lane = threadIdx.x % warp_threads;
-  float const sum = sum_of_groups<Chunks>(chunks, lane);
+  float const sum = sums_of_lanes<warp_threads, Chunks>(chunks);
 #pragma unroll
   for (int k = 0; k < Chunks; ++k) {
     int const group = k * (blockDim.x / warp_threads) + threadIdx.x / warp_threads;
-    if (lane == group_lane<Chunks>(k) && group < largest_groups) shared.sums[group] = sum;
+    if (lane == lane_of_sum<warp_threads, Chunks>(k) && group < largest_groups) shared.sums[group] = sum;
   }
 }
 

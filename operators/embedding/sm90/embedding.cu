@@ -19,11 +19,11 @@ struct EmbeddingParams {
 constexpr int embedding_threads = 128;
 
 __global__ void __launch_bounds__(embedding_threads) embedding_kernel(EmbeddingParams const params) {
+  start_kernel_after();
   int const number = blockIdx.x * embedding_threads + threadIdx.x;
   int const token = params.chunks_a_token.quotient(number);
   int const column = (number - token * static_cast<int>(params.chunks_a_token.divisor)) * chunk_columns;
   wait_for_kernel_before();
-  start_kernel_after();
   if (number >= params.chunks) return;
   int const id = params.ids[token];
   uint32_t const missing = bf16_nan | static_cast<uint32_t>(bf16_nan) << 16;

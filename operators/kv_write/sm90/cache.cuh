@@ -18,6 +18,7 @@ struct CacheParams {
   Divisor page_size;
   int32_t batch;
   int32_t kv_length;
+  bool settled;
   int32_t const* sequences;
   int32_t const* positions;
 };
@@ -36,6 +37,7 @@ inline CacheParams cache_params(tik_kv_target const& target) {
           Divisor(paged ? kv.page_size : 1),
           target.batch,
           target.kv_length,
+          target.settled != 0,
           target.sequences,
           target.positions};
 }

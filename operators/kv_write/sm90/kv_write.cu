@@ -20,24 +20,32 @@ constexpr int kv_write_threads = 128;
 
 template <int Tokens>
 __global__ void __launch_bounds__(kv_write_threads) kv_write_kernel(KvWriteParams const params) {
+  start_kernel_after();
   int const item = blockIdx.x * kv_write_threads + threadIdx.x;
   int const group = params.chunks_a_token.quotient(item);
   int const within = item - group * static_cast<int>(params.chunks_a_token.divisor);
   int const head = within / params.chunks_a_head;
   int const column = within % params.chunks_a_head * chunk_columns;
-  wait_for_kernel_before();
   uint4 keys[Tokens], values[Tokens];
   int64_t offsets[Tokens];
+  auto const present = [&](int token) { return group < params.token_groups && token < params.tokens; };
+  auto const look_up = [&] {
+#pragma unroll
+    for (int i = 0; i < Tokens; ++i) {
+      int const token = group + i * params.token_groups;
+      offsets[i] = present(token) ? cache_offset(params.cache, token) : -1;
+    }
+  };
+  if (params.cache.settled) look_up();
+  wait_for_kernel_before();
 #pragma unroll
   for (int i = 0; i < Tokens; ++i) {
     int const token = group + i * params.token_groups;
-    offsets[i] = -1;
-    if (group >= params.token_groups || token >= params.tokens) continue;
-    offsets[i] = cache_offset(params.cache, token);
+    if (!present(token)) continue;
     keys[i] = load_chunk(params.keys.row(token, head) + column);
     values[i] = load_chunk(params.values.row(token, head) + column);
   }
-  start_kernel_after();
+  if (!params.cache.settled) look_up(); // after the other loads: it waits for positions
 #pragma unroll
   for (int i = 0; i < Tokens; ++i) {
     if (offsets[i] < 0) continue;

@@ -1,9 +1,10 @@
-// QK-norm, RoPE and the write into the cache in one kernel on Hopper: some lanes of a warp share a head, each with one chunk;
-// half of them hold the partners of the other half.
+// QK-norm, RoPE and the write into the cache in one kernel on Hopper: some lanes of a warp share a head, each with the chunks
+// of eight pairs of columns. A thread has the same columns of several heads of a token, and reads their cosines and sines once.
 #include "operators/functions.h"
 #include "operators/kv_write/sm90/cache.cuh"
 #include "operators/qk_norm_rope_kv_write/validate.h"
 #include "operators/rms_norm/sm90/forward_chunk.cuh"
+#include "operators/rms_norm/sm90/inverse_rms.cuh"
 #include "operators/rotary/sm90/rotate.cuh"
 #include "operators/sm90/launch.cuh"
 #include "operators/sm90/row_sum.cuh"
@@ -20,66 +21,116 @@ struct FusedParams {
   float const* table;
   int table_positions;
   int query_heads, kv_heads;
-  Divisor heads; // of a token: query heads, key heads, value heads
-  int rows;
+  int tokens;
+  int head_groups;       // a thread has heads group, group + head_groups, ... of query heads, key heads, value heads
+  Divisor items_a_token; // an item is eight pairs of the heads of a group
   float inverse_columns;
   float epsilon;
 };
 
 constexpr int fused_threads = 128;
 
-__device__ __forceinline__ uint4 partner_chunk(uint4 const& chunk, int half_lanes) {
-  return {__shfl_xor_sync(whole_warp, chunk.x, half_lanes), __shfl_xor_sync(whole_warp, chunk.y, half_lanes),
-          __shfl_xor_sync(whole_warp, chunk.z, half_lanes), __shfl_xor_sync(whole_warp, chunk.w, half_lanes)};
+// The chunks of eight pairs.
+struct Pairs {
+  uint4 first, second;
+};
+
+__device__ __forceinline__ Pairs load_pairs(tik_bf16 const* row, int column, int half) {
+  return {load_chunk(row + column), load_chunk(row + half + column)};
 }
 
-template <int HeadDim>
+__device__ __forceinline__ void store_pairs(tik_bf16* row, int column, int half, Pairs const& pairs) {
+  store_chunk(row + column, pairs.first);
+  store_chunk(row + half + column, pairs.second);
+}
+
+// A head of the token: whose it is, and its number there.
+struct Head {
+  bool is_query, is_value;
+  int number;
+};
+__device__ __forceinline__ Head head_at(FusedParams const& params, int position) {
+  bool const is_query = position < params.query_heads;
+  bool const is_value = position >= params.query_heads + params.kv_heads;
+  return {is_query, is_value, position - (is_query ? 0 : params.query_heads) - (is_value ? params.kv_heads : 0)};
+}
+
+template <int HeadDim, int Heads>
 __global__ void __launch_bounds__(fused_threads) qk_norm_rope_kv_write_kernel(FusedParams const params) {
-  constexpr int lanes = HeadDim / chunk_columns;
-  int const row = (blockIdx.x * fused_threads + threadIdx.x) / lanes;
-  int const lane = threadIdx.x % lanes;
-  int const column = lane * chunk_columns;
-  int const token = params.heads.quotient(row);
-  int const head = row - token * static_cast<int>(params.heads.divisor);
-  bool const is_query = head < params.query_heads;
-  bool const is_value = head >= params.query_heads + params.kv_heads;
-  int const kv_head = head - params.query_heads - (is_value ? params.kv_heads : 0);
-  wait_for_kernel_before();
-  bool const present = row < params.rows;
-  int const position = present ? params.cache.positions[token] : -1;
-  uint4 chunk{}, weight{};
-  tik_bf16 const* const weights = is_query ? params.query_weight : params.key_weight;
-  if (present) {
-    chunk = load_chunk((is_query   ? params.queries.row(token, head)
-                        : is_value ? params.values.row(token, kv_head)
-                                   : params.keys.row(token, kv_head)) +
-                       column);
-    if (weights && !is_value) weight = load_chunk(weights + column);
-  }
-  int64_t const offset = present && !is_query ? cache_offset(params.cache, token) : -1;
-  Turn turn;
-  bool const in_table = position >= 0 && position < params.table_positions;
-  load_turn(in_table ? params.table + int64_t{position} * HeadDim : nullptr, HeadDim, lane % (lanes / 2) * chunk_columns, turn);
   start_kernel_after();
+  constexpr int half = HeadDim / 2;
+  constexpr int lanes = half / chunk_columns; // that share a head
+  int const item = blockIdx.x * fused_threads + threadIdx.x;
+  int const token = params.items_a_token.quotient(item);
+  int const within = item - token * static_cast<int>(params.items_a_token.divisor);
+  int const column = within % lanes * chunk_columns;
+  int const group = within / lanes;
+  int const heads = params.query_heads + 2 * params.kv_heads;
+  bool const with_norm = params.query_weight != nullptr;
 
-  float const total = sum_of_lanes<lanes>(squares(chunk));
-  uint4 result = chunk;
-  if (weights) result = normalize(chunk, weight, rms_norm::inverse_rms(total, params.inverse_columns, params.epsilon));
-  uint4 const partner = partner_chunk(result, lanes / 2);
-  result = lane < lanes / 2 ? rotate_first(result, partner, turn) : rotate_second(result, partner, turn);
-  if (is_value) result = chunk;
+  bool const present = token < params.tokens;
+  int position = -1;
+  int64_t offset = -1;
+  Turn turn;
+  auto const look_up = [&] {
+    if (present) position = params.cache.positions[token];
+    bool const in_table = position >= 0 && position < params.table_positions;
+    load_turn(in_table ? params.table + int64_t{position} * HeadDim : nullptr, HeadDim, column, turn);
+    bool const has_cached = group + (Heads - 1) * params.head_groups >= params.query_heads;
+    if (present && has_cached) offset = cache_offset(params.cache, token);
+  };
+  if (params.cache.settled) look_up();
+  wait_for_kernel_before();
+  Pairs pairs[Heads], query_weight, key_weight;
+#pragma unroll
+  for (int i = 0; i < Heads; ++i) {
+    int const at = group + i * params.head_groups;
+    Head const head = head_at(params, at);
+    if (!present || at >= heads) continue;
+    SourceRows const& rows = head.is_query ? params.queries : head.is_value ? params.values : params.keys;
+    pairs[i] = load_pairs(rows.row(token, head.number), column, half);
+  }
+  if (with_norm) {
+    query_weight = load_pairs(params.query_weight, column, half);
+    key_weight = load_pairs(params.key_weight, column, half);
+  }
+  if (!params.cache.settled) look_up(); // after the other loads: it waits for the position
+
+  float inverse[Heads];
+  if (with_norm) { // lanes without a head, and those of values, take part
+    float totals[Heads];
+#pragma unroll
+    for (int i = 0; i < Heads; ++i) totals[i] = add(squares(pairs[i].first), squares(pairs[i].second));
+    inverse_rms_of_rows<lanes>(totals, params.inverse_columns, params.epsilon, inverse);
+  }
   if (position < 0) return;
-  if (is_query) {
-    store_chunk(params.queries_out.row(token, head) + column, result);
-  } else if (offset >= 0) {
-    tik_bf16* const cache = is_value ? params.cache.values : params.cache.keys;
-    store_chunk(cache + offset + kv_head * params.cache.head_stride + column, result);
+#pragma unroll
+  for (int i = 0; i < Heads; ++i) {
+    int const at = group + i * params.head_groups;
+    Head const head = head_at(params, at);
+    if (at >= heads) continue;
+    Pairs x = pairs[i];
+    if (!head.is_value) {
+      if (with_norm) {
+        Pairs weight = key_weight; // a choice by value: one by reference puts both into memory
+        if (head.is_query) weight = query_weight;
+        x = {normalize(x.first, weight.first, inverse[i]), normalize(x.second, weight.second, inverse[i])};
+      }
+      x = {rotate_first(x.first, x.second, turn), rotate_second(x.second, x.first, turn)};
+    }
+    if (head.is_query) {
+      store_pairs(params.queries_out.row(token, head.number), column, half, x);
+    } else if (offset >= 0) {
+      tik_bf16* const cache = head.is_value ? params.cache.values : params.cache.keys;
+      store_pairs(cache + offset + head.number * params.cache.head_stride, column, half, x);
+    }
   }
 }
 
-template <int HeadDim>
-cudaError_t launch(tik_qk_norm_rope_kv_write_args const& args) {
-  int const heads = args.query_heads + 2 * args.kv_heads;
+template <int HeadDim, int Heads>
+cudaError_t launch_heads(tik_qk_norm_rope_kv_write_args const& args) {
+  int const groups = (args.query_heads + 2 * args.kv_heads + Heads - 1) / Heads;
+  int const items_a_token = groups * HeadDim / (2 * chunk_columns);
   FusedParams const params{places(args.queries),
                            places(args.keys),
                            places(args.values),
@@ -91,13 +142,19 @@ cudaError_t launch(tik_qk_norm_rope_kv_write_args const& args) {
                            args.table_positions,
                            args.query_heads,
                            args.kv_heads,
-                           Divisor(heads),
-                           args.tokens * heads,
+                           args.tokens,
+                           groups,
+                           Divisor(items_a_token),
                            rms_norm::inverse_columns(HeadDim),
                            args.epsilon};
-  constexpr int rows_a_block = fused_threads / (HeadDim / chunk_columns);
-  return launch_overlapped(qk_norm_rope_kv_write_kernel<HeadDim>, dim3((params.rows + rows_a_block - 1) / rows_a_block),
-                           fused_threads, args.stream, params);
+  dim3 const grid((args.tokens * items_a_token + fused_threads - 1) / fused_threads);
+  return launch_overlapped(qk_norm_rope_kv_write_kernel<HeadDim, Heads>, grid, fused_threads, args.stream, params);
+}
+
+template <int HeadDim>
+cudaError_t launch(tik_qk_norm_rope_kv_write_args const& args) {
+  constexpr int few = 64; // tokens; so few leave multiprocessors idle unless every head has threads of its own
+  return args.tokens <= few ? launch_heads<HeadDim, 1>(args) : launch_heads<HeadDim, 4>(args);
 }
 
 } // namespace

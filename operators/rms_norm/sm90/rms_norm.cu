@@ -1,6 +1,4 @@
 // RMSNorm on Hopper: which kernel takes a call, and its launch.
-#include <algorithm>
-
 #include "operators/functions.h"
 #include "operators/rms_norm/sm90/narrow_kernel.cuh"
 #include "operators/rms_norm/sm90/wide_kernel.cuh"
@@ -27,29 +25,31 @@ cudaError_t launch_narrow(NormParams const& params, void* stream) {
 template <int Lanes>
 cudaError_t launch_narrow_rows(NormParams const& params, void* stream) {
   constexpr int few = multiprocessors * narrow_threads / Lanes; // a row a thread still fills every multiprocessor
-  return params.rows <= few ? launch_narrow<Lanes, 1>(params, stream) : launch_narrow<Lanes, 4>(params, stream);
+  return params.rows <= few ? launch_narrow<Lanes, 1>(params, stream) : launch_narrow<Lanes, 2>(params, stream);
 }
 
 template <int Chunks, int Groups>
 cudaError_t launch_wide(NormParams const& params, void* stream) {
   int const chunks = params.columns / chunk_columns;
   int const warps = (chunks + Chunks * warp_threads - 1) / (Chunks * warp_threads);
-  int const blocks_at_once = multiprocessors * std::max(1, 32 / warps);
   auto* const kernel =
       params.residual.data ? wide_rms_norm_kernel<Chunks, Groups, true> : wide_rms_norm_kernel<Chunks, Groups, false>;
-  return launch_overlapped(kernel, dim3(std::min(params.rows, blocks_at_once)), warps * warp_threads, stream, params);
+  return launch_overlapped(kernel, dim3(params.rows), warps * warp_threads, stream, params);
 }
 
-// One chunk a thread is the shortest way through a row; two leave more loads on their way where there are rows enough.
+// One chunk a thread is the shortest way through a row. More of them spare threads that all compute the same root where there
+// are rows enough, as long as a block keeps three warps or so.
 template <int Groups>
 cudaError_t launch_wide_rows(NormParams const& params, void* stream) {
-  return params.rows <= multiprocessors ? launch_wide<1, Groups>(params, stream) : launch_wide<2, Groups>(params, stream);
+  bool const few = params.rows <= multiprocessors;
+  if (few || (params.residual.data && params.columns <= 2048)) return launch_wide<1, Groups>(params, stream);
+  return params.columns < 3072 ? launch_wide<2, Groups>(params, stream) : launch_wide<4, Groups>(params, stream);
 }
 
 cudaError_t launch(NormParams const& params, void* stream) {
-  if (params.columns <= 64) return launch_narrow_rows<8>(params, stream);
-  if (params.columns <= 128) return launch_narrow_rows<16>(params, stream);
-  if (params.columns <= 256) return launch_narrow_rows<32>(params, stream);
+  if (params.columns <= 64) return launch_narrow_rows<4>(params, stream);
+  if (params.columns <= 128) return launch_narrow_rows<8>(params, stream);
+  if (params.columns <= 256) return launch_narrow_rows<16>(params, stream);
   if (params.columns <= 2048) return launch_wide_rows<8>(params, stream);
   if (params.columns <= 4096) return launch_wide_rows<16>(params, stream);
   return launch_wide_rows<32>(params, stream);

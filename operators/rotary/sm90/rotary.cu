@@ -13,6 +13,7 @@ struct RotaryParams {
   int query_heads, heads; // heads: query heads, then key heads
   int head_dim;
   bool inverse;
+  bool settled;
   int table_positions;
   float const* table;
   int32_t const* positions;
@@ -26,6 +27,7 @@ constexpr int rotary_threads = 128;
 // `Heads` heads a thread.
 template <int Heads>
 __global__ void __launch_bounds__(rotary_threads) rotary_kernel(RotaryParams const params) {
+  start_kernel_after();
   int const item = blockIdx.x * rotary_threads + threadIdx.x;
   int const token = params.items_a_token.quotient(item);
   int const within = item - token * static_cast<int>(params.items_a_token.divisor);
@@ -33,23 +35,28 @@ __global__ void __launch_bounds__(rotary_threads) rotary_kernel(RotaryParams con
   int const pair = within % chunks * chunk_columns;
   int const group = within / chunks;
   int const half = params.head_dim / 2;
+  bool const present = item < params.items;
+  int position = -1;
+  Turn turn;
+  auto const look_up = [&] {
+    if (present) position = params.positions[token];
+    bool const in_table = position >= 0 && position < params.table_positions;
+    load_turn(in_table ? params.table + int64_t{position} * params.head_dim : nullptr, params.head_dim, pair, turn);
+  };
+  if (params.settled) look_up();
   wait_for_kernel_before();
-  int const position = item < params.items ? params.positions[token] : -1;
   uint4 low[Heads], high[Heads];
 #pragma unroll
   for (int i = 0; i < Heads; ++i) {
     int const head = group + i * params.head_groups;
-    if (position < 0 || head >= params.heads) continue;
+    if (!present || head >= params.heads) continue; // padding is loaded, too: to know it costs a load before this one
     tik_bf16 const* const x =
         head < params.query_heads ? params.queries.row(token, head) : params.keys.row(token, head - params.query_heads);
     low[i] = load_chunk(x + pair);
     high[i] = load_chunk(x + half + pair);
   }
-  start_kernel_after();
+  if (!params.settled) look_up(); // after the other loads: it waits for the position
   if (position < 0) return;
-  Turn turn;
-  load_turn(position < params.table_positions ? params.table + int64_t{position} * params.head_dim : nullptr, params.head_dim,
-            pair, turn);
   if (params.inverse) invert(turn);
 #pragma unroll
   for (int i = 0; i < Heads; ++i) {
@@ -75,6 +82,7 @@ cudaError_t launch(tik_rotary_args const& args) {
                             heads,
                             args.head_dim,
                             args.inverse != 0,
+                            args.settled != 0,
                             args.table_positions,
                             args.table,
                             args.positions,
@@ -92,7 +100,7 @@ tik_status rotary_table(tik_rotary_table_args const* args) { return Error::keep(
 tik_status rotary(tik_rotary_args const* args) {
   return run("launching tik_rotary", rotary::validate(args), [&] {
     constexpr int few = 64; // tokens; so few leave multiprocessors idle unless every head has threads of its own
-    return args->tokens <= few ? launch<1>(*args) : launch<4>(*args);
+    return args->tokens <= few ? launch<1>(*args) : launch<2>(*args);
   });
 }
 
