@@ -32,6 +32,7 @@ __device__ __forceinline__ void store(uint4* at, uint4 chunk) {
 
 template <int Reads, int Writes, int Items, int Threads, bool Streaming>
 __global__ void __launch_bounds__(Threads) copy_kernel(CopyParams const params) {
+  start_kernel_after();
   int64_t const first = int64_t{blockIdx.x} * (Threads * Items) + threadIdx.x;
   uint4 chunks[Items][Reads];
   wait_for_kernel_before();
@@ -43,7 +44,6 @@ __global__ void __launch_bounds__(Threads) copy_kernel(CopyParams const params) 
         chunks[i][r] = load<Streaming>(params.in + r * params.items + first + i * Threads);
     }
   }
-  start_kernel_after();
 #pragma unroll
   for (int i = 0; i < Items; ++i) {
     uint4 mixed = chunks[i][0]; // of every input, so that none is left out

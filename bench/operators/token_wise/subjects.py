@@ -1,8 +1,9 @@
 """The operators under measurement: their tensors in several sets, our call, and the bytes that the call must move.
 
-A subject is one operator in the shapes of a model at a number of tokens. Its sets are as many independent copies of all that the call reads
-and writes, weights included, so that launches that take one after the other find nothing in a cache. Queries, keys and values lie side by side
-in the rows of one matrix, gate and up in those of another, as projections leave them."""
+A subject is one operator in the shapes of a model at a number of tokens. Its sets are like the layers of a model: copies of all that the call
+reads and writes, weights and caches included, so that launches that take one after the other find nothing in the L2 cache. What the layers of a
+step share, all sets share: positions, page tables and the table of cosines. Queries, keys and values lie side by side in the rows of one
+matrix, gate and up in those of another, as projections leave them."""
 
 import types
 
@@ -14,8 +15,8 @@ import contracts
 FEW_SETS = 128
 ARENA_BYTES = 640 << 20  # of all sets together, where tokens are many
 TABLE_POSITIONS = 32768
-CACHE_PAGES = 4096
-DECODE_CONTEXT = 2048
+DECODE_CONTEXT = 2048  # tokens that a sequence of a decode step has room for
+DECODE_PAGES = 64  # of a cache, most of which the call does not touch
 
 
 def rows_of(tensor):
@@ -32,7 +33,6 @@ class Workplace:
         library.call("rotary_table", contracts.RotaryTableArgs(positions=TABLE_POSITIONS, head_dim=128, scaling=contracts.UNSCALED,
                                                                base=cells.ROPE_BASE, table=host.data_ptr()))
         self.table = host.to(device)
-        self.caches = {}
 
     def normals(self, *shape):
         return torch.randn(*shape, device=self.device, dtype=torch.bfloat16)
@@ -46,12 +46,6 @@ class Workplace:
     def integers(self, values):
         return torch.tensor(values, device=self.device, dtype=torch.int32)
 
-    def cache(self, kv_heads):
-        """Pages of keys and of values, [CACHE_PAGES, page_size, kv_heads, 128] each, the same for all subjects of a model."""
-        if kv_heads not in self.caches:
-            self.caches = {kv_heads: [self.empty(CACHE_PAGES, cells.PAGE_SIZE, kv_heads, 128).zero_() for _ in range(2)]}
-        return self.caches[kv_heads]
-
 
 class Subject:
     """Defines: operator, shape, reads and writes of `bytes` each, tensors() -> one set, tik(set) -> the name and arguments of our call,
@@ -60,9 +54,14 @@ class Subject:
     def __init__(self, workplace, model, tokens):
         self.workplace, self.model, self.tokens = workplace, model, tokens
         self.few = tokens <= max(cells.FEW)
+        self.shared = self.shared_tensors()
         moved = (self.reads + self.writes) * self.bytes
         count = FEW_SETS if self.few else max(2, min(64, ARENA_BYTES // moved))
-        self.sets = [self.tensors(i) for i in range(count)]
+        self.sets = [self.tensors() for _ in range(count)]
+
+    def shared_tensors(self):
+        """What all sets share."""
+        return None
 
     def launcher(self):
         calls = [self.tik(s) for s in self.sets]
@@ -85,7 +84,7 @@ class RmsNorm(Subject):
         self.bytes = tokens * model.hidden * 2
         super().__init__(workplace, model, tokens)
 
-    def tensors(self, _):
+    def tensors(self):
         w, shape = self.workplace, (self.tokens, self.model.hidden)
         s = types.SimpleNamespace(x=w.normals(*shape), weight=w.weight(self.model.hidden), out=w.empty(*shape))
         if self.residual:
@@ -109,7 +108,8 @@ class RmsNormResidual(RmsNorm):
 
 
 class _OfHeads(Subject):
-    """Its sets hold a matrix of queries, keys and values, and views of it as heads."""
+    """Its sets hold a matrix of queries, keys and values, and views of it as heads. Where tokens are many they are one sequence, else each is
+    the next token of a sequence of its own."""
     reads = writes = 1
 
     def __init__(self, workplace, model, tokens):
@@ -120,48 +120,45 @@ class _OfHeads(Subject):
         model = self.model
         matrix = self.workplace.normals(self.tokens, model.qkv_columns)
         heads = matrix.view(self.tokens, -1, model.head_dim)
-        return types.SimpleNamespace(heads=heads, q=heads[:, :model.query_heads], k=heads[:, model.query_heads:-model.kv_heads],
+        return types.SimpleNamespace(shared=self.shared, heads=heads, q=heads[:, :model.query_heads], k=heads[:, model.query_heads:-model.kv_heads],
                                      v=heads[:, -model.kv_heads:])
 
-    def positions(self):
-        return self.workplace.integers([1000 + 37 * t for t in range(self.tokens)] if self.few else list(range(self.tokens)))
+    def shared_tensors(self):
+        w, tokens, page = self.workplace, self.tokens, cells.PAGE_SIZE
+        positions = torch.tensor([1000 + 37 * t for t in range(tokens)] if self.few else range(tokens), dtype=torch.int32)
+        pages = DECODE_PAGES if self.few else tokens // page
+        order = torch.randperm(pages, generator=torch.Generator().manual_seed(1), dtype=torch.int32)
+        if self.few:
+            table = torch.zeros(tokens, DECODE_CONTEXT // page, dtype=torch.int32)
+            table[torch.arange(tokens), positions.long() // page] = order[:tokens]
+        else:
+            table = order[None]
+        own = order[:tokens] if self.few else order.repeat_interleave(page)
+        slots = own.long() * page + positions.long() % page
+        return types.SimpleNamespace(positions=positions.to(w.device), table=w.table, pages=pages, page_table=table.to(w.device),
+                                     slots=slots.to(w.device), sequences=None if self.few else torch.zeros(tokens, dtype=torch.int32).to(w.device))
 
     def like(self, heads):
         return self.workplace.empty(self.tokens, heads, self.model.head_dim)
 
-    def place_in_cache(self, s, number):
-        """Where set `number` goes: one sequence where tokens are many, else a sequence for each token."""
-        w, tokens = self.workplace, self.tokens
-        generator = torch.Generator().manual_seed(1)
-        order = torch.randperm(CACHE_PAGES, generator=generator, dtype=torch.int32)
-        s.k_cache, s.v_cache = w.cache(self.model.kv_heads)
-        s.positions = self.positions()
-        if self.few:
-            table = torch.zeros(tokens, DECODE_CONTEXT // cells.PAGE_SIZE, dtype=torch.int32)
-            pages = order[number * tokens:(number + 1) * tokens]
-            table[torch.arange(tokens), s.positions.cpu().long() // cells.PAGE_SIZE] = pages
-            own = pages.long()
-            s.sequences = None
-        else:
-            count = tokens // cells.PAGE_SIZE
-            table = order[torch.arange(number * count, (number + 1) * count) % CACHE_PAGES][None]
-            own = table[0].long().repeat_interleave(cells.PAGE_SIZE)
-            s.sequences = torch.zeros(tokens, device=w.device, dtype=torch.int32)
-        s.page_table = table.to(w.device)
-        s.slots = (own.to(w.device) * cells.PAGE_SIZE + s.positions.long() % cells.PAGE_SIZE)
+    def with_cache(self, s):
+        """The set with a cache: pages of keys and of values, and the same as [slots, kv_heads, head_dim]."""
+        shape = (self.shared.pages, cells.PAGE_SIZE, self.model.kv_heads, self.model.head_dim)
+        s.k_cache, s.v_cache = (self.workplace.empty(*shape).zero_() for _ in range(2))
+        s.k_slots, s.v_slots = (cache.view(-1, *shape[2:]) for cache in (s.k_cache, s.v_cache))
         return s
 
     def target(self, s):
-        kv_heads, dim, page = self.model.kv_heads, self.model.head_dim, cells.PAGE_SIZE
+        kv_heads, dim, page, shared = self.model.kv_heads, self.model.head_dim, cells.PAGE_SIZE, self.shared
         view = contracts.KvView(layout=contracts.PAGED, page_size=page, keys=s.k_cache.data_ptr(), values=s.v_cache.data_ptr(),
                                 page_stride=page * kv_heads * dim, token_stride=kv_heads * dim, head_stride=dim,
-                                page_table=s.page_table.data_ptr(), page_table_stride=s.page_table.shape[1], page_count=CACHE_PAGES)
-        return contracts.KvTarget(view, s.page_table.shape[0], DECODE_CONTEXT if self.few else self.tokens,
-                                  s.sequences.data_ptr() if s.sequences is not None else None, s.positions.data_ptr())
+                                page_table=shared.page_table.data_ptr(), page_table_stride=shared.page_table.shape[1], page_count=shared.pages)
+        return contracts.KvTarget(view, shared.page_table.shape[0], DECODE_CONTEXT if self.few else self.tokens, 1,
+                                  None if self.few else shared.sequences.data_ptr(), shared.positions.data_ptr())
 
     def written(self, s):
         """The rows of keys and values in the cache, [tokens, kv_heads, 128] each."""
-        return [cache.view(-1, *cache.shape[2:])[s.slots] for cache in (s.k_cache, s.v_cache)]
+        return [slots[self.shared.slots] for slots in (s.k_slots, s.v_slots)]
 
 
 class QkNorm(_OfHeads):
@@ -175,7 +172,7 @@ class QkNorm(_OfHeads):
     def heads(model):
         return model.query_heads
 
-    def tensors(self, _):
+    def tensors(self):
         s = self.qkv()
         s.weight, s.out = self.workplace.weight(self.model.head_dim), self.like(self.model.query_heads)
         return s
@@ -199,16 +196,15 @@ class Rotary(_OfHeads):
     def heads(model):
         return model.query_heads + model.kv_heads
 
-    def tensors(self, _):
+    def tensors(self):
         s = self.qkv()
-        s.table, s.positions = self.workplace.table, self.positions()
         s.q_out, s.k_out = self.like(self.model.query_heads), self.like(self.model.kv_heads)
         return s
 
     def tik(self, s):
         return "rotary", contracts.RotaryArgs(tokens=self.tokens, query_heads=self.model.query_heads, key_heads=self.model.kv_heads,
-                                              head_dim=self.model.head_dim, table_positions=TABLE_POSITIONS, table=s.table.data_ptr(),
-                                              positions=s.positions.data_ptr(), queries=rows_of(s.q), keys=rows_of(s.k),
+                                              head_dim=self.model.head_dim, settled=1, table_positions=TABLE_POSITIONS, table=s.shared.table.data_ptr(),
+                                              positions=s.shared.positions.data_ptr(), queries=rows_of(s.q), keys=rows_of(s.k),
                                               queries_out=rows_of(s.q_out), keys_out=rows_of(s.k_out))
 
     def outputs(self, s):
@@ -226,8 +222,8 @@ class KvWrite(_OfHeads):
     def heads(model):
         return 2 * model.kv_heads
 
-    def tensors(self, number):
-        return self.place_in_cache(self.qkv(), number)
+    def tensors(self):
+        return self.with_cache(self.qkv())
 
     def tik(self, s):
         return "kv_write", contracts.KvWriteArgs(tokens=self.tokens, kv_heads=self.model.kv_heads, head_dim=self.model.head_dim,
@@ -249,9 +245,9 @@ class QkNormRopeKvWrite(_OfHeads):
     def heads(model):
         return model.query_heads + 2 * model.kv_heads
 
-    def tensors(self, number):
-        s = self.place_in_cache(self.qkv(), number)
-        s.table, s.q_out = self.workplace.table, self.like(self.model.query_heads)
+    def tensors(self):
+        s = self.with_cache(self.qkv())
+        s.q_out = self.like(self.model.query_heads)
         s.q_weight, s.k_weight = [self.workplace.weight(self.model.head_dim) if self.model.qk_norm else None for _ in range(2)]
         return s
 
@@ -260,7 +256,7 @@ class QkNormRopeKvWrite(_OfHeads):
         return "qk_norm_rope_kv_write", contracts.QkNormRopeKvWriteArgs(
             tokens=self.tokens, query_heads=self.model.query_heads, kv_heads=self.model.kv_heads, head_dim=self.model.head_dim,
             epsilon=cells.EPSILON, queries=rows_of(s.q), keys=rows_of(s.k), values=rows_of(s.v), query_weight=weights[0],
-            key_weight=weights[1], table_positions=TABLE_POSITIONS, table=s.table.data_ptr(), queries_out=rows_of(s.q_out),
+            key_weight=weights[1], table_positions=TABLE_POSITIONS, table=s.shared.table.data_ptr(), queries_out=rows_of(s.q_out),
             target=self.target(s))
 
     def outputs(self, s):
@@ -276,7 +272,7 @@ class Swiglu(Subject):
         self.bytes = tokens * model.intermediate * 2
         super().__init__(workplace, model, tokens)
 
-    def tensors(self, _):
+    def tensors(self):
         matrix = self.workplace.normals(self.tokens, 2 * self.model.intermediate)
         gate, up = matrix.chunk(2, dim=1)
         return types.SimpleNamespace(gate=gate, up=up, out=self.workplace.empty(self.tokens, self.model.intermediate))
@@ -289,9 +285,11 @@ class Swiglu(Subject):
         return [s.out]
 
 
-def subjects(workplace, model):
-    """Every subject of a model, the few tokens first; made when they are asked for."""
+def subjects(workplace, model, operators=None):
+    """Every subject of a model, or those of some operators, the few tokens first; made when they are asked for."""
     kinds = [RmsNorm, RmsNormResidual, *([QkNorm] if model.qk_norm else []), Rotary, Swiglu, KvWrite, QkNormRopeKvWrite]
     for tokens in (*cells.FEW, *cells.MANY):
         for kind in kinds:
+            if operators and kind.operator not in operators:
+                continue
             yield lambda kind=kind, tokens=tokens: kind(workplace, model, tokens)

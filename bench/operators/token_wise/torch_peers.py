@@ -39,12 +39,11 @@ def table_rotary(x, table, positions):
 
 
 def write(s, keys, values, by_index_put=False):
-    for cache, rows in ((s.k_cache, keys), (s.v_cache, values)):
-        places = cache.view(-1, *cache.shape[2:])
+    for slots, rows in ((s.k_slots, keys), (s.v_slots, values)):
         if by_index_put:
-            places[s.slots] = rows
+            slots[s.shared.slots] = rows
         else:
-            places.index_copy_(0, s.slots, rows)
+            slots.index_copy_(0, s.shared.slots, rows)
 
 
 def normed(s, norm):
@@ -59,23 +58,23 @@ def residual(s, norm):
 
 
 def rotary(s):
-    return [table_rotary(s.q, s.table, s.positions), table_rotary(s.k, s.table, s.positions)]
+    return [table_rotary(s.q, s.shared.table, s.shared.positions), table_rotary(s.k, s.shared.table, s.shared.positions)]
 
 
-def step(s, norm):
+def step(s, norm, by_index_put=False):
     """QK-norm, RoPE and the write into the cache."""
     q, k = normed(s, norm)
-    write(s, table_rotary(k, s.table, s.positions), s.v)
-    return [table_rotary(q, s.table, s.positions)]
+    write(s, table_rotary(k, s.shared.table, s.shared.positions), s.v, by_index_put)
+    return [table_rotary(q, s.shared.table, s.shared.positions)]
 
 
 def unfused_rotary(s):
-    return [megatron_rotary(x.unsqueeze(1), s.angles)[:, 0] for x in (s.q, s.k)]
+    return [megatron_rotary(x.unsqueeze(1), s.shared.angles)[:, 0] for x in (s.q, s.k)]
 
 
 def unfused_step(s):
     q, k = normed(s, plain_norm)
-    q, k = (megatron_rotary(x.unsqueeze(1), s.angles)[:, 0] for x in (q, k))
+    q, k = (megatron_rotary(x.unsqueeze(1), s.shared.angles)[:, 0] for x in (q, k))
     write(s, k, s.v)
     return [q]
 
@@ -105,16 +104,15 @@ PLAIN = {  # what is compiled
     "rotary": rotary,
     "swiglu": UNFUSED["swiglu"],
     "kv_write": lambda s: write(s, s.k, s.v, True),
-    "qk_norm_rope_kv_write": lambda s: step(s, plain_norm),
+    "qk_norm_rope_kv_write": lambda s: step(s, plain_norm, True),
 }
 
 
 def with_angles(subject):
-    """Gives the sets of a rotating subject the angles that Megatron-Core's functions start from."""
+    """Gives a subject of heads the angles that Megatron-Core's functions start from."""
     half = torch.arange(0, subject.model.head_dim, 2, device=subject.workplace.device, dtype=torch.float64) / subject.model.head_dim
-    for s in subject.sets:
-        angles = s.positions.double()[:, None] * cells.ROPE_BASE ** -half
-        s.angles = torch.cat((angles, angles), dim=-1).float()[:, None, None]
+    angles = subject.shared.positions.double()[:, None] * cells.ROPE_BASE ** -half
+    subject.shared.angles = torch.cat((angles, angles), dim=-1).float()[:, None, None]
 
 
 def _launch(subject, function):
@@ -123,7 +121,7 @@ def _launch(subject, function):
 
 def ways(subject, compiled):
     """{peer: {way: launch}}; with `compiled`, torch_compile too."""
-    if hasattr(subject.sets[0], "positions"):
+    if subject.shared:
         with_angles(subject)
     found = {"unfused": {"eager": _launch(subject, UNFUSED[subject.operator])},
              "torch": {way: _launch(subject, function) for way, function in FUSED[subject.operator].items()}}

@@ -167,7 +167,7 @@ def _qk_norm(subject, s, heads, warps, pdl):
 def _rotary(subject, s, heads, warps, pdl):
     model = subject.model
     rotary_kernel[(subject.tokens, triton.cdiv(model.query_heads + model.kv_heads, heads))](
-        s.heads, s.table, s.positions, s.q_out, s.k_out, s.q.stride(0), model.query_heads, model.kv_heads, heads, model.head_dim,
+        s.heads, s.shared.table, s.shared.positions, s.q_out, s.k_out, s.q.stride(0), model.query_heads, model.kv_heads, heads, model.head_dim,
         **_launch_options(warps, pdl))
     return subject.outputs(s)
 
@@ -180,14 +180,14 @@ def _swiglu(subject, s, columns, warps, pdl):
 
 
 def _kv_write(subject, s, warps, pdl):
-    kv_write_kernel[(subject.tokens,)](s.k, s.v, s.k_cache, s.v_cache, s.slots, s.k.stride(0), subject.model.kv_heads * subject.model.head_dim,
+    kv_write_kernel[(subject.tokens,)](s.k, s.v, s.k_cache, s.v_cache, s.shared.slots, s.k.stride(0), subject.model.kv_heads * subject.model.head_dim,
                                        **_launch_options(warps, pdl))
 
 
 def _step(subject, s, heads, warps, pdl):
     model = subject.model
     grid = (subject.tokens, (model.query_heads + 2 * model.kv_heads) // heads)
-    step_kernel[grid](s.heads, s.q_weight, s.k_weight, s.table, s.positions, s.slots, s.q_out, s.k_cache, s.v_cache, s.q.stride(0),
+    step_kernel[grid](s.heads, s.q_weight, s.k_weight, s.shared.table, s.shared.positions, s.shared.slots, s.q_out, s.k_cache, s.v_cache, s.q.stride(0),
                       model.query_heads, model.kv_heads, cells.EPSILON, heads, model.head_dim, model.qk_norm, **_launch_options(warps, pdl))
     return [s.q_out]
 
