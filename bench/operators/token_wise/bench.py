@@ -61,11 +61,13 @@ class Limit:
         return {f"way {number}": way(number) for number in range(self.library.copy_ways())}
 
 
-def contenders(subject, limit):
-    """{name: {way: launch}} of everything that is timed beside ours."""
+def contenders(subject, limit, without):
+    """{name: {way: launch}} of everything that is timed beside ours, but for the peers `without`."""
     found = {"limit": limit.ways(subject)} if limit else {}
     few_on_gpu = subject.few and subject.workplace.device == "cuda"
-    return found | torch_peers.ways(subject, few_on_gpu and subject.model == cells.MODELS[-1]) | triton_peers.ways(subject, few_on_gpu)
+    compiled = few_on_gpu and subject.model == cells.MODELS[-1] and "torch_compile" not in without
+    found |= torch_peers.ways(subject, compiled) | triton_peers.ways(subject, few_on_gpu)
+    return {name: ways for name, ways in found.items() if name not in without}
 
 
 def difference(subject, launch):
@@ -93,8 +95,8 @@ def check(subject, found):
     return differences
 
 
-def measure(subject, limit, timer):
-    found = contenders(subject, limit)
+def measure(subject, limit, timer, without):
+    found = contenders(subject, limit, without)
     with torch.no_grad(), torch.cuda.stream(timer.stream):
         differences = check(subject, found) if subject.tokens <= 1024 else {}
     ours = subject.launcher()
@@ -151,20 +153,21 @@ def parse():
     parser.add_argument("--copy", help="the shared library of copy.cu")
     parser.add_argument("--model", action="append", choices=[model.name for model in cells.MODELS], help="these models alone")
     parser.add_argument("--operator", action="append", help="these operators alone")
+    parser.add_argument("--without", action="append", default=[], help="leave this peer out")
     parser.add_argument("--compile-only", action="store_true",
                         help="compile every peer and compare its output with ours at few tokens, without timing; works with a library for "
                         "CPUs, too (with TRITON_INTERPRET=1)")
     return parser.parse_args()
 
 
-def compare_outputs(workplace, models, operators):
+def compare_outputs(workplace, models, operators, without):
     worst = {}
     for model in models:
         for make in subjects.subjects(workplace, model, operators):
             subject = make()
             if not subject.few:
                 break
-            for peer, figure in check(subject, contenders(subject, None)).items():
+            for peer, figure in check(subject, contenders(subject, None, without)).items():
                 worst[peer] = max(worst.get(peer, 0), figure)
     print("largest differences from ours:", ", ".join(f"{peer} {figure:.1e}" for peer, figure in worst.items()))
     return 0 if all(figure <= TOLERANCE for figure in worst.values()) else 1
@@ -177,13 +180,13 @@ def main():
     models = [m for m in cells.MODELS if not options.model or m.name in options.model][-1 if options.quick else 0:]
     library = contracts.Operators(options.library)
     if options.compile_only and not torch.cuda.is_available():
-        return compare_outputs(subjects.Workplace(library, "cpu", None), models, options.operator)
+        return compare_outputs(subjects.Workplace(library, "cpu", None), models, options.operator, options.without)
     import timer as timing
     timer = timing.Timer()
     workplace = subjects.Workplace(library, "cuda", timer.stream.cuda_stream)
     if options.compile_only:
         with torch.no_grad(), torch.cuda.stream(timer.stream):
-            return compare_outputs(workplace, models, options.operator)
+            return compare_outputs(workplace, models, options.operator, options.without)
     limit = Limit(options.copy, workplace)
     machine = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "triton": triton_peers.triton.__version__,
                "cuda": torch.version.cuda}
@@ -200,7 +203,7 @@ def main():
             if time.time() - started > options.seconds:
                 left_out[model.name] = left_out.get(model.name, 0) + 1
                 continue
-            measured.append(measure(make(), limit, timer))
+            measured.append(measure(make(), limit, timer, options.without))
             print(line_of(measured[-1]), flush=True)
         if options.json:
             write()
