@@ -1,10 +1,10 @@
 // The kernels of dense linear on Hopper as host functions. All compute the canonical chain, so which one runs never shows in
-// the bits; linear.cu validates and selects, each of these only launches.
+// the bits; each of these only launches.
 #pragma once
 
 #include <cuda_runtime.h>
 
-#include <optional>
+#include <vector>
 
 #include "operators/linear/contract.h"
 
@@ -12,19 +12,36 @@ namespace tik::operators::sm90 {
 
 // How the strip kernel cuts a call.
 struct StripCut {
-  int width;         // weight rows of a block: one of strip_widths
+  int strip_rows;    // weight rows of a block: even, at most the largest of strip_widths
   int tile_tokens;   // tokens of a block: 8 to 64, a multiple of 8
   int x_sharers;     // blocks of a cluster that share tokens: a power of two, at most tile_tokens / 8
-  int strip_sharers; // blocks of a cluster that share a strip: a power of two, at most width / 8
-  int ring_bytes;    // of shared memory for the ring, at most largest_ring_bytes
+  int strip_sharers; // blocks of a cluster that share a strip: a power of two, each with a multiple of eight rows
+  int ring_bytes;    // of shared memory for the ring, at most largest_ring_bytes, at least fewest_stages stages
 };
-inline constexpr int strip_widths[] = {8, 16, 24, 32, 48, 64, 96, 128, 192};
+// The widths of the tensor core's product that the kernel is compiled for: a strip takes the next.
+#define TIK_STRIP_WIDTHS(WIDTH) WIDTH(8) WIDTH(16) WIDTH(24) WIDTH(32) WIDTH(48) WIDTH(64) WIDTH(96) WIDTH(128) WIDTH(192)
+#define TIK_WIDTH(width) width,
+inline constexpr int strip_widths[] = {TIK_STRIP_WIDTHS(TIK_WIDTH)};
+#undef TIK_WIDTH
+inline constexpr int largest_strip_rows = 192;
 inline constexpr int largest_ring_bytes = 216 * 1024; // one block a multiprocessor
 inline constexpr int half_ring_bytes = 102 * 1024;    // two
 
-// How the strip kernel takes a call of this size; nothing when the vendor's library is as fast. From the sizes alone.
-std::optional<StripCut> select_strip(int tokens, int in_features, int out_features);
+// A stage of the ring: chunks of 64 columns of the tokens and of the strip. A strip lies in shared memory as if it had a
+// multiple of eight rows, because the swizzle repeats every eight. A ring of one stage would wait for itself: a stage is
+// released when the next has begun.
+inline constexpr int stage_chunks = 2;
+inline constexpr int chunk_row_bytes = 128;
+inline constexpr int fewest_stages = 2;
+constexpr __device__ __host__ int laid_rows(int strip_rows) { return (strip_rows + 7) / 8 * 8; }
+constexpr __device__ __host__ int stage_bytes(int tile_tokens, int strip_rows) {
+  return stage_chunks * chunk_row_bytes * (tile_tokens + laid_rows(strip_rows));
+}
 
+// The cuts that may be the fastest for calls of this size, from the sizes alone.
+std::vector<StripCut> strip_candidates(int tokens, int out_features);
+
+// cudaErrorInvalidValue for a cut that the kernel does not have.
 cudaError_t launch_strip(tik_linear_args const& args, StripCut const& cut);
 
 // One warp for 16 x 32 outputs and nothing clever: what the others are compared with.

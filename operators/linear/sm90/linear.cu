@@ -1,7 +1,7 @@
-// Dense linear on Hopper: which kernel takes a call. All of them compute the same chain, so this never shows in the bits.
+// Dense linear on Hopper: validated calls go to the plan of their sizes, gradients to the library and a kernel for the bias.
 #include "operators/functions.h"
 #include "operators/linear/sm90/bias_gradient_kernel.cuh"
-#include "operators/linear/sm90/kernels.h"
+#include "operators/linear/sm90/plans.h"
 #include "operators/linear/sm90/products.h"
 #include "operators/linear/sm90/vendor.h"
 #include "operators/linear/validate.h"
@@ -17,7 +17,7 @@ tik_linear_args with_strides(tik_linear_args args) {
 }
 
 std::optional<Refusal> launch_x_gradient(tik_linear_backward_args const& args) {
-  return launch_vendor_gradient(x_gradient_product(args), args.tokens, args.stream);
+  return launch_planned_gradient(x_gradient_product(args), args.tokens, args.stream);
 }
 
 cudaError_t launch_bias_gradient(tik_linear_backward_args const& args) {
@@ -43,22 +43,12 @@ std::optional<Refusal> backward(tik_linear_backward_args args) {
 
 } // namespace
 
-std::optional<Refusal> launch_product(tik_linear_args const& given) {
-  tik_linear_args const args = with_strides(given);
-  if (auto const cut = select_strip(args.tokens, args.in_features, args.out_features)) {
-    return device_error("launching tik_linear", launch_strip(args, *cut));
-  }
-  return launch_vendor(args);
-}
+std::optional<Refusal> launch_product(tik_linear_args const& args) { return launch_planned(with_strides(args)); }
 
-std::optional<Refusal> prepare_product(tik_linear_args const& given) {
-  tik_linear_args const args = with_strides(given);
-  if (select_strip(args.tokens, args.in_features, args.out_features)) return std::nullopt;
-  return prepare_vendor(args);
-}
+std::optional<Refusal> prepare_product(tik_linear_args const& args) { return prepare_planned(with_strides(args)); }
 
 std::optional<Refusal> launch_weight_gradient(tik_linear_backward_args const& args) {
-  return launch_vendor_gradient(weight_gradient_product(args), args.tokens, args.stream);
+  return launch_planned_gradient(weight_gradient_product(args), args.tokens, args.stream);
 }
 
 std::optional<Refusal> launch_x_gradient_onto(tik_linear_backward_args const& args, float* x_gradient, bool onto) {
@@ -67,7 +57,7 @@ std::optional<Refusal> launch_x_gradient_onto(tik_linear_backward_args const& ar
   product.out_gap = args.in_features;
   product.fp32_out = true;
   product.onto = onto;
-  return launch_vendor_gradient(product, args.tokens, args.stream);
+  return launch_planned_gradient(product, args.tokens, args.stream);
 }
 
 tik_status linear(tik_linear_args const* args) {

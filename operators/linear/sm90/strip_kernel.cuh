@@ -9,6 +9,7 @@
 
 #include "operators/arithmetic.h"
 #include "operators/attention/sm90/full_ptx.cuh"
+#include "operators/linear/sm90/kernels.h"
 #include "operators/linear/sm90/wgmma.cuh"
 #include "operators/sm90/launch.cuh"
 
@@ -17,8 +18,6 @@ namespace tik::operators::sm90 {
 namespace ptx = attention::sm90::ptx;
 
 inline constexpr int strip_tile_tokens = 64;
-inline constexpr int stage_chunks = 2; // k64 chunks of a stage of the ring
-inline constexpr int chunk_row_bytes = 128;
 inline constexpr int largest_ring = 32;
 inline constexpr int consumer_threads = 128;
 inline constexpr int strip_threads = consumer_threads + 32;
@@ -34,6 +33,7 @@ struct StripParams {
   int stages;        // of the whole of k
   int ring;          // stages that are in shared memory at once
   int tile_tokens;   // tokens of a block: 8 to 64, a multiple of 8
+  int strip_rows;    // weight rows of a block, at most the kernel's width
   int x_sharers;     // blocks of a cluster with the same tokens, along grid x
   int strip_sharers; // blocks of a cluster with the same strip, along grid y
   bool fp32_out;
@@ -44,11 +44,6 @@ struct StripBarriers {
   uint64_t full[largest_ring];
   uint64_t empty[largest_ring];
 };
-
-template <int Width>
-__device__ __host__ constexpr int stage_bytes(int tile_tokens) {
-  return stage_chunks * chunk_row_bytes * (tile_tokens + Width);
-}
 
 // Copies the box at (column, row) to the same place of every block in `blocks` and counts its bytes on each one's barrier.
 __device__ __forceinline__ void load_box(uint32_t destination, CUtensorMap const& map, uint32_t barrier, int column, int row,
@@ -68,23 +63,14 @@ __device__ __forceinline__ void load_box(uint32_t destination, CUtensorMap const
   }
 }
 
+// Arrives at the barrier of a block of the cluster. Not with release.cluster: that becomes a fence of the whole device, 700 ns
+// long. What is ordered here are reads by the tensor core, which have ended, before writes by the copy engine.
 __device__ __forceinline__ void arrive_at_block(uint64_t& barrier, uint32_t block) {
   asm volatile(
-      "{\n.reg .b32 remote;\nmapa.shared::cluster.u32 remote, %0, %1;\n"
-      "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n}" ::"r"(ptx::shared_address(&barrier)),
+      "{\n.reg .b32 remote;\nmapa.shared::cluster.u32 remote, %0, %1;\nmbarrier.arrive.shared::cluster.b64 _, [remote];\n}" ::
+          "r"(ptx::shared_address(&barrier)),
       "r"(block)
       : "memory");
-}
-
-__device__ __forceinline__ void wait_in_cluster(uint64_t& barrier, uint32_t parity) {
-  uint32_t done = 0;
-  while (!done) {
-    asm volatile(
-        "{\n.reg .pred p;\nmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}"
-        : "=r"(done)
-        : "r"(ptx::shared_address(&barrier)), "r"(parity)
-        : "memory");
-  }
 }
 
 __device__ __forceinline__ void cluster_sync() {
@@ -117,7 +103,6 @@ struct ClusterPlace {
 };
 
 // One lane fills the rings: its own share of x and of the strip, to every block that needs it.
-template <int Width>
 struct StripProducer {
   CUtensorMap const& x_map;
   CUtensorMap const& weight_map;
@@ -136,21 +121,22 @@ struct StripProducer {
     }
   }
   __device__ __forceinline__ void load_strip(int stage, int slot) const {
-    int const share = Width / place.strip_sharers;
+    int const share = params.strip_rows / place.strip_sharers;
     int const row = place.strip_rank * share;
     for (int chunk = 0; chunk < stage_chunks; ++chunk) {
-      uint32_t const at = slot_start(slot) + (stage_chunks * params.tile_tokens + chunk * Width + row) * chunk_row_bytes;
-      load_box(at, weight_map, ptx::shared_address(&barriers.full[slot]), (stage * stage_chunks + chunk) * 64,
-               blockIdx.x * Width + row, place.with_my_strip(), place.strip_sharers > 1);
+      int const rows_before = stage_chunks * params.tile_tokens + chunk * laid_rows(params.strip_rows) + row;
+      load_box(slot_start(slot) + rows_before * chunk_row_bytes, weight_map, ptx::shared_address(&barriers.full[slot]),
+               (stage * stage_chunks + chunk) * 64, blockIdx.x * params.strip_rows + row, place.with_my_strip(),
+               place.strip_sharers > 1);
     }
   }
   __device__ __forceinline__ uint32_t slot_start(int slot) const {
-    return ring_start + slot * stage_bytes<Width>(params.tile_tokens);
+    return ring_start + slot * stage_bytes(params.tile_tokens, params.strip_rows);
   }
 
   __device__ __forceinline__ void run() const {
     int const first = min(params.ring, params.stages); // stages for which the ring is empty at the start
-    uint32_t const bytes = stage_bytes<Width>(params.tile_tokens);
+    uint32_t const bytes = stage_chunks * chunk_row_bytes * (params.tile_tokens + params.strip_rows); // that arrive
     if (!params.weight_settled) wait_for_kernel_before();
     for (int stage = 0; stage < first; ++stage) {
       ptx::arrive_expect_bytes(barriers.full[stage], bytes);
@@ -161,7 +147,7 @@ struct StripProducer {
     int slot = 0;
     uint32_t parity = 0;
     for (int stage = first; stage < params.stages; ++stage) {
-      wait_in_cluster(barriers.empty[slot], parity);
+      ptx::wait(barriers.empty[slot], parity);
       ptx::arrive_expect_bytes(barriers.full[slot], bytes);
       load_strip(stage, slot);
       load_x(stage, slot);
@@ -190,9 +176,10 @@ struct StripConsumer {
     for (float& sum : sums) sum = 0;
     int slot = 0, before = 0;
     uint32_t parity = 0;
-    uint32_t const bytes = stage_bytes<Width>(params.tile_tokens);
+    uint32_t const bytes = stage_bytes(params.tile_tokens, params.strip_rows);
+    uint32_t const strip_chunk = laid_rows(params.strip_rows) * chunk_row_bytes;
     for (int stage = 0; stage < params.stages; ++stage) {
-      wait_in_cluster(barriers.full[slot], parity);
+      ptx::wait(barriers.full[slot], parity);
       uint32_t const x = ptx::matrix_start(ring + slot * bytes, 0);
       uint32_t const strip = ptx::advance(x, stage_chunks * params.tile_tokens * chunk_row_bytes);
       ptx::wgmma_fence();
@@ -201,7 +188,7 @@ struct StripConsumer {
 #pragma unroll
         for (int step = 0; step < 4; ++step) {
           multiply_k16(sums, ptx::descriptor(ptx::advance(x, chunk * params.tile_tokens * chunk_row_bytes + step * 32)),
-                       ptx::descriptor(ptx::advance(strip, chunk * Width * chunk_row_bytes + step * 32)), true);
+                       ptx::descriptor(ptx::advance(strip, chunk * strip_chunk + step * 32)), true);
         }
       }
       ptx::wgmma_commit();
@@ -218,7 +205,8 @@ struct StripConsumer {
   // Lane l of warp w has rows 16 w + l / 4 and 8 further, columns l % 4 * 2 and the next of every eight.
   __device__ __forceinline__ void store() const {
     int const lane = threadIdx.x % 32;
-    int const column = blockIdx.x * Width + lane % 4 * 2;
+    int const column = blockIdx.x * params.strip_rows + lane % 4 * 2;
+    int const end = min((static_cast<int>(blockIdx.x) + 1) * params.strip_rows, params.out_features);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       int const row = threadIdx.x / 32 * 16 + lane / 4 + half * 8;
@@ -227,7 +215,7 @@ struct StripConsumer {
 #pragma unroll
       for (int group = 0; group < Width / 8; ++group) {
         int const at = column + group * 8;
-        if (at >= params.out_features) continue;
+        if (at >= end) continue;
         store_pair(params, token, at, sums[group * 4 + half * 2], sums[group * 4 + half * 2 + 1]);
       }
     }
@@ -270,9 +258,11 @@ __global__ void __launch_bounds__(strip_threads)
   } else {
     cluster_sync();
   }
-  if (threadIdx.x >= consumer_threads) {
+  // The same for a warp, and known to be: otherwise every descriptor goes from registers to uniform registers one by one.
+  int const warp = __shfl_sync(0xffffffff, threadIdx.x / 32, 0);
+  if (warp == consumer_threads / 32) {
     if (threadIdx.x == consumer_threads) {
-      StripProducer<Width>{x_map, weight_map, params, barriers, ptx::shared_address(ring), place}.run();
+      StripProducer{x_map, weight_map, params, barriers, ptx::shared_address(ring), place}.run();
     }
     __syncwarp();
   } else {

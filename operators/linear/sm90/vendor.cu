@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <array>
+#include <cstring>
 #include <memory>
 #include <mutex>
 
@@ -80,7 +82,12 @@ void suggest(Product const& product, std::size_t workspace, Suggestions& found) 
       library.find_algorithms(handle(), described.operation.get(), described.a.get(), described.b.get(), described.out.get(),
                               described.out.get(), created, suggestions_a_query, results, &count);
   if (status != CUBLAS_STATUS_SUCCESS) return;
-  for (int i = 0; i < count; ++i) found.algorithms[found.count++] = results[i].algo;
+  for (int i = 0; i < count; ++i) {
+    bool const known = std::any_of(found.algorithms, found.algorithms + found.count, [&](Algorithm const& algorithm) {
+      return std::memcmp(&algorithm, &results[i].algo, sizeof algorithm) == 0;
+    });
+    if (!known) found.algorithms[found.count++] = results[i].algo;
+  }
 }
 
 } // namespace

@@ -1,5 +1,5 @@
 // Products by cuBLASLt, without split-K: its other algorithms sum k as the canonical chain does, and a forward product is
-// compared with the chain before it is used (vendor_verify.h).
+// compared with the chain before it is used (choose.h).
 #pragma once
 
 #include <cuda_runtime.h>
@@ -45,18 +45,5 @@ Suggestions suggest_algorithms(Product const& product);
 
 // Nothing on success, else a sentence with the library's status.
 std::optional<Refusal> multiply(Product const& product, Algorithm const& algorithm, cudaStream_t stream);
-
-// The sizes that share an algorithm: tokens are rounded up to one of these.
-int token_bucket(int tokens);
-
-// Makes the forward product of `args` ready, once a process for each device: measures the suggested algorithms and compares the
-// fastest with the chain. Refuses during the capture of a graph, and when bits differ.
-std::optional<Refusal> prepare_vendor(tik_linear_args const& args);
-
-// Prepares when that has not happened, then launches.
-std::optional<Refusal> launch_vendor(tik_linear_args const& args);
-
-// A gradient by the library's first suggestion, the same for all tokens of a bucket.
-std::optional<Refusal> launch_vendor_gradient(Product const& product, int tokens, void* stream);
 
 } // namespace tik::operators::sm90

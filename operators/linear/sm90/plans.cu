@@ -1,16 +1,16 @@
-// Which algorithm serves which product: found once, then kept for the process.
+// Which plan serves which product: found once, then kept for the process.
 #include <map>
 #include <mutex>
 #include <tuple>
 
-#include "operators/linear/sm90/vendor.h"
-#include "operators/linear/sm90/vendor_verify.h"
+#include "operators/linear/sm90/choose.h"
+#include "operators/linear/sm90/plans.h"
 #include "operators/sm90/launch.cuh"
 
 namespace tik::operators::sm90 {
 namespace {
 
-// What an algorithm is chosen for: device, rows, columns and depth with the tokens' part as its bucket, then the form.
+// What a plan is chosen for: device, rows, columns and depth with the tokens' part as its bucket, then the form.
 using Key = std::tuple<int, int, int, int, bool, bool, bool, bool, bool>;
 
 Key key_of(Product const& product) {
@@ -29,30 +29,25 @@ Key key_of(Product const& product) {
 
 class Plans {
  public:
-  std::optional<Algorithm> find(Key const& key) {
+  std::optional<Plan> find(Key const& key) {
     std::lock_guard const lock(mutex_);
-    auto const found = algorithms_.find(key);
-    if (found == algorithms_.end()) return std::nullopt;
+    auto const found = plans_.find(key);
+    if (found == plans_.end()) return std::nullopt;
     return found->second;
   }
-  void keep(Key const& key, Algorithm const& algorithm) {
+  void keep(Key const& key, Plan const& plan) {
     std::lock_guard const lock(mutex_);
-    algorithms_.emplace(key, algorithm);
+    plans_.emplace(key, plan);
   }
 
  private:
   std::mutex mutex_;
-  std::map<Key, Algorithm> algorithms_;
+  std::map<Key, Plan> plans_;
 };
 
 Plans& plans() {
   static Plans kept;
   return kept;
-}
-
-std::optional<Refusal> check_library() {
-  if (vendor_library().problem.empty()) return std::nullopt;
-  return Refusal{TIK_UNSUPPORTED, vendor_library().problem};
 }
 
 std::optional<Refusal> check_no_capture(tik_linear_args const& args) {
@@ -77,19 +72,17 @@ Product bucket_product(tik_linear_args const& args) {
   return forward_product(whole);
 }
 
-std::optional<Refusal> find_forward(tik_linear_args const& args, Algorithm& algorithm) {
-  if (auto bad = check_library()) return bad;
-  Product const bucket = bucket_product(args);
-  Key const key = key_of(bucket);
+std::optional<Refusal> find_forward(tik_linear_args const& args, Plan& plan) {
+  Key const key = key_of(bucket_product(args));
   auto known = plans().find(key);
   if (!known) {
     if (auto bad = check_no_capture(args)) return bad;
-    Algorithm chosen;
-    if (auto bad = choose_verified(args, suggest_algorithms(bucket), chosen)) return bad;
+    Plan chosen;
+    if (auto bad = choose_verified(args, chosen)) return bad;
     plans().keep(key, chosen);
     known = chosen;
   }
-  algorithm = *known;
+  plan = *known;
   return std::nullopt;
 }
 
@@ -104,33 +97,33 @@ int token_bucket(int tokens) {
   return bucket;
 }
 
-std::optional<Refusal> prepare_vendor(tik_linear_args const& args) {
-  Algorithm algorithm;
-  return find_forward(args, algorithm);
+std::optional<Refusal> prepare_planned(tik_linear_args const& args) {
+  Plan plan;
+  return find_forward(args, plan);
 }
 
-std::optional<Refusal> launch_vendor(tik_linear_args const& args) {
-  Algorithm algorithm;
-  if (auto bad = find_forward(args, algorithm)) return bad;
-  return multiply(forward_product(args), algorithm, static_cast<cudaStream_t>(args.stream));
+std::optional<Refusal> launch_planned(tik_linear_args const& args) {
+  Plan plan;
+  if (auto bad = find_forward(args, plan)) return bad;
+  return launch_plan(args, plan);
 }
 
-std::optional<Refusal> launch_vendor_gradient(Product const& product, int tokens, void* stream) {
-  if (auto bad = check_library()) return bad;
+std::optional<Refusal> launch_planned_gradient(Product const& product, int tokens, void* stream) {
+  if (!vendor_library().problem.empty()) return Refusal{TIK_UNSUPPORTED, vendor_library().problem};
   Product bucket = product;
   (product.b_transposed ? bucket.depth : bucket.columns) = token_bucket(tokens);
   Key const key = key_of(bucket);
-  auto algorithm = plans().find(key);
-  if (!algorithm) {
+  auto plan = plans().find(key);
+  if (!plan) {
     Suggestions const suggestions = suggest_algorithms(bucket);
     if (suggestions.count == 0) {
       return Refusal{TIK_UNSUPPORTED, validation::sentence("cuBLASLt offers no algorithm without split-K for a product of ",
                                                            bucket.rows, " x ", bucket.columns, " x ", bucket.depth, ".")};
     }
-    algorithm = suggestions.algorithms[0];
-    plans().keep(key, *algorithm);
+    plan = Plan{std::nullopt, suggestions.algorithms[0]};
+    plans().keep(key, *plan);
   }
-  return multiply(product, *algorithm, static_cast<cudaStream_t>(stream));
+  return multiply(product, plan->algorithm, static_cast<cudaStream_t>(stream));
 }
 
 } // namespace tik::operators::sm90

@@ -1,0 +1,163 @@
+#include <algorithm>
+#include <vector>
+
+#include "operators/linear/sm90/bench.h"
+#include "operators/linear/sm90/choose.h"
+#include "operators/sm90/launch.cuh"
+
+namespace tik::operators::sm90 {
+namespace {
+
+constexpr char const* doing = "choosing an algorithm for tik_linear";
+constexpr int64_t most_outputs = int64_t{1} << 27; // 256 MiB of bfloat16
+constexpr int most_tokens = 16384;
+constexpr int most_verified_tokens = 4096;
+constexpr float near_first = 1.2f;
+constexpr int most_turns = 7;
+constexpr float enough_ms = 20;
+constexpr int most_strip_tokens = 256; // with more, the library is the faster one
+// Different weights: together more than the L2 cache holds, several times over.
+constexpr int most_weights = 64;
+constexpr int64_t most_weight_bytes = int64_t{1} << 28;
+
+Refusal differs(tik_linear_args const& args, Plan const& plan, unsigned long differences, int64_t outputs) {
+  if (plan.strip) {
+    return {TIK_DEVICE_ERROR,
+            validation::sentence("The strip kernel of tik_linear computes ", differences, " of ", outputs, " outputs of ",
+                                 args.tokens, " tokens, in_features ", args.in_features, ", out_features ", args.out_features,
+                                 " with other bits than the canonical chain: please report this.")};
+  }
+  return {TIK_DEVICE_ERROR,
+          validation::sentence(
+              "cuBLASLt ", static_cast<unsigned long>(vendor_library().version()), " computes ", differences, " of ", outputs,
+              " outputs of ", args.tokens, " tokens, in_features ", args.in_features, ", out_features ", args.out_features,
+              " with other bits than the canonical chain: name another version of the library in TIK_CUBLASLT.")};
+}
+
+std::vector<Plan> strip_plans(tik_linear_args const& args) {
+  std::vector<Plan> plans;
+  for (StripCut const& cut : strip_candidates(args.tokens, args.out_features)) plans.push_back({cut, {}});
+  return plans;
+}
+
+// What the library suggests; nothing when it could not be loaded.
+std::vector<Plan> vendor_plans(tik_linear_args const& args) {
+  std::vector<Plan> plans;
+  if (!vendor_library().problem.empty()) return plans;
+  Suggestions const suggestions = suggest_algorithms(forward_product(args));
+  for (int i = 0; i < suggestions.count; ++i) plans.push_back({std::nullopt, suggestions.algorithms[i]});
+  return plans;
+}
+
+// A plan that works, and its shortest time.
+struct Timed {
+  Plan plan;
+  float ms;
+};
+
+// Random operands for calls of the sizes of `args`.
+struct Operands {
+  tik_linear_args call;
+  int64_t weight_size;
+  int weights;
+
+  Operands(tik_linear_args const& args, Bench& bench) : call(args), weight_size(int64_t{args.out_features} * args.in_features) {
+    call.tokens = static_cast<int>(
+        std::clamp<int64_t>(most_outputs / args.out_features, 1, std::min(token_bucket(args.tokens), most_tokens)));
+    weights = static_cast<int>(std::clamp<int64_t>(most_weight_bytes / (2 * weight_size), 1, most_weights));
+    call.stream = bench.stream;
+    call.x = {static_cast<tik_bf16*>(bench.allocate(int64_t{call.tokens} * args.in_features * 2, 1)), args.in_features, 0};
+    call.weight = {static_cast<tik_bf16*>(bench.allocate(weights * weight_size * 2, 2)), args.in_features, 0};
+    if (args.bias) call.bias = static_cast<tik_bf16*>(bench.allocate(int64_t{args.out_features} * 2, 3));
+    if (args.workspace) call.workspace = bench.allocate(TIK_LINEAR_WORKSPACE_BYTES, 4);
+    call.out_stride = args.out_features;
+    call.out = bench.allocate(out_bytes(call.tokens), 5);
+  }
+  int64_t out_bytes(int tokens) const { return int64_t{tokens} * call.out_features * (call.out_type == TIK_FP32 ? 4 : 2); }
+
+  // Launches with one of the weights; whether that worked.
+  bool launch(Plan const& plan, int turn) const {
+    tik_linear_args with_other_weight = call;
+    with_other_weight.weight.data += turn % weights * weight_size;
+    return !launch_plan(with_other_weight, plan);
+  }
+  // Launches that take some 200 us when bandwidth or operations bound them.
+  int launches() const {
+    double const us = std::max(2.0 * weight_size / 4e6, 2.0 * weight_size * call.tokens / 700e6);
+    return static_cast<int>(std::clamp(200 / us, 1.0, 16.0));
+  }
+};
+
+// Adds the plans that can be launched.
+void time_once(std::vector<Plan> const& plans, Operands const& operands, Bench& bench, std::vector<Timed>& timed) {
+  for (Plan const& plan : plans) {
+    if (bench.error != cudaSuccess) return;
+    if (!operands.launch(plan, 0)) {
+      cudaGetLastError(); // the library has it for other numbers of tokens: not an error of what follows
+      continue;
+    }
+    timed.push_back({plan, bench.time_ms(operands.launches(), [&](int turn) { operands.launch(plan, turn); })});
+  }
+}
+
+// The fastest: those that are near the first are timed several times more, in turns.
+Plan fastest_of(std::vector<Timed>& timed, Operands const& operands, Bench& bench) {
+  auto const faster = [](Timed const& a, Timed const& b) { return a.ms < b.ms; };
+  std::sort(timed.begin(), timed.end(), faster);
+  float const limit_ms = near_first * timed.front().ms;
+  float spent_ms = 0;
+  for (int turn = 0; turn < most_turns && spent_ms < enough_ms; ++turn) {
+    for (Timed& one : timed) {
+      if (one.ms > limit_ms) continue;
+      float const took = bench.time_ms(operands.launches(), [&](int i) { operands.launch(one.plan, i); });
+      one.ms = std::min(one.ms, took);
+      spent_ms += took;
+    }
+  }
+  return std::min_element(timed.begin(), timed.end(), faster)->plan;
+}
+
+std::optional<Refusal> verify(Operands const& operands, Plan const& plan, Bench& bench) {
+  tik_linear_args call = operands.call;
+  call.tokens = std::min(call.tokens, most_verified_tokens);
+  int64_t const bytes = operands.out_bytes(call.tokens);
+  tik_linear_args simple = call;
+  simple.out = bench.allocate(bytes, 6);
+  if (bench.error == cudaSuccess) bench.keep(cudaMemsetAsync(call.out, 0xff, bytes, bench.stream));
+  if (auto bad = device_error(doing, bench.error)) return bad;
+  bench.keep(launch_simple(simple));
+  if (auto bad = launch_plan(call, plan)) return bad;
+  auto const different = static_cast<unsigned long>(bench.differences(simple.out, call.out, bytes));
+  if (auto bad = device_error(doing, bench.error)) return bad;
+  if (different > 0) return differs(call, plan, different, int64_t{call.tokens} * call.out_features);
+  return std::nullopt;
+}
+
+} // namespace
+
+std::optional<Refusal> launch_plan(tik_linear_args const& args, Plan const& plan) {
+  if (plan.strip) return device_error("launching tik_linear", launch_strip(args, *plan.strip));
+  return multiply(forward_product(args), plan.algorithm, static_cast<cudaStream_t>(args.stream));
+}
+
+std::optional<Refusal> choose_verified(tik_linear_args const& args, Plan& chosen) {
+  Bench bench;
+  Operands const operands(args, bench);
+  if (auto bad = device_error(doing, bench.error)) return bad;
+  tik_linear_args bucket = operands.call;
+  bucket.tokens = token_bucket(args.tokens);
+  std::vector<Timed> timed;
+  time_once(vendor_plans(bucket), operands, bench, timed);
+  // The library lacks some forms, among them a bias added to fp32; strips have all.
+  if (bucket.tokens <= most_strip_tokens || timed.empty()) time_once(strip_plans(bucket), operands, bench, timed);
+  if (auto bad = device_error(doing, bench.error)) return bad;
+  if (timed.empty()) {
+    return Refusal{TIK_DEVICE_ERROR,
+                   validation::sentence("No kernel of tik_linear could be launched for tokens ", args.tokens, ", in_features ",
+                                        args.in_features, ", out_features ", args.out_features, ".")};
+  }
+  chosen = fastest_of(timed, operands, bench);
+  return verify(operands, chosen, bench);
+}
+
+} // namespace tik::operators::sm90

@@ -1,0 +1,27 @@
+// Which way computes a forward product: measured once for sizes that share a plan, and compared with the canonical chain.
+#pragma once
+
+#include "operators/linear/sm90/kernels.h"
+#include "operators/linear/sm90/vendor.h"
+
+namespace tik::operators::sm90 {
+
+// A cut of the strip kernel, or else an algorithm of the library.
+struct Plan {
+  std::optional<StripCut> strip;
+  Algorithm algorithm;
+};
+
+std::optional<Refusal> launch_plan(tik_linear_args const& args, Plan const& plan);
+
+// The sizes that share a plan: tokens are rounded up to one of these.
+int token_bucket(int tokens);
+
+// The fastest plan for the sizes of `args`, with tokens as its bucket has them: cuts of the strip kernel and what the library
+// suggests, measured on random operands with weights that take turns, so that few tokens find them in device memory as a
+// model's layers do. Every bit that the fastest computes there is compared with the simple kernel's; a difference is an error.
+// (The library has an algorithm without split-K that does differ, but it is 50 times slower than the others.) Allocates up to
+// 1.5 GB, synchronises, and frees again.
+std::optional<Refusal> choose_verified(tik_linear_args const& args, Plan& chosen);
+
+} // namespace tik::operators::sm90
