@@ -1,5 +1,6 @@
 #include "operators/check/dense_cases.h"
 #include "operators/check/source.h"
+#include "operators/linear/sm90/choose.h"
 #include "operators/linear/sm90/kernels.h"
 #include "operators/linear/sm90/products.h"
 #include "tests/gpu/cuda_device.h"
@@ -53,7 +54,30 @@ class TwoKernels {
   tik_linear_args args_{};
 };
 
-// Every cut of the strip kernel, also those that no size selects, against the simple kernel.
+// Cuts of every kind, also those that no size has as candidates: strips that fill the tensor core's width and some that do not,
+// tiles, rings, and clusters that share x, strips or both.
+std::vector<sm90::StripCut> strip_cuts() {
+  std::vector<sm90::StripCut> cuts;
+  auto const add = [&](sm90::StripCut const& cut) {
+    bool const holds_stages = cut.ring_bytes >= 3 * 256 * (cut.strip_rows + 8 + cut.tile_tokens);
+    bool const shares = cut.x_sharers * cut.strip_sharers > 1;
+    bool const shares_in_eights = cut.tile_tokens % (8 * cut.x_sharers) == 0 && cut.strip_rows % (8 * cut.strip_sharers) == 0;
+    if (holds_stages && (!shares || shares_in_eights)) cuts.push_back(cut);
+  };
+  for (int const tile : {8, 16, 40, 64}) {
+    for (int const rows : {8, 10, 12, 16, 24, 32, 34, 48, 64, 72, 96, 128, 136, 192}) {
+      for (int const ring : {24 * 1024, sm90::half_ring_bytes, sm90::largest_ring_bytes}) add({rows, tile, 1, 1, ring});
+      for (int const x_sharers : {1, 2, 4, 8}) {
+        for (int const strip_sharers : {1, 2, 4}) {
+          if (x_sharers * strip_sharers == 1 || x_sharers * strip_sharers > 8) continue;
+          add({rows, tile, x_sharers, strip_sharers, sm90::half_ring_bytes});
+        }
+      }
+    }
+  }
+  return cuts;
+}
+
 void check_strips(Suite& suite) {
   struct Sizes {
     int tokens, in_features, out_features;
@@ -64,22 +88,23 @@ void check_strips(Suite& suite) {
     bool const fp32 = number++ % 2 == 0;
     TwoKernels kernels(sizes.tokens, sizes.in_features, sizes.out_features, fp32);
     auto const expected = kernels.bits([](tik_linear_args const& args) { return sm90::launch_simple(args); });
-    for (int const width : sm90::strip_widths) {
-      for (int const tile : {8, 16, 40, 64}) {
-        for (int const ring : {24 * 1024, sm90::half_ring_bytes, sm90::largest_ring_bytes}) {
-          if (ring < 3 * 256 * (width + tile)) continue; // the ring holds some stages
-          auto const actual = kernels.bits([&](tik_linear_args args) {
-            args.weight_settled = width % 16 == 0;
-            return sm90::launch_strip(args, {width, tile, 1, 1, ring});
-          });
-          suite.report.record("linear-strips", actual == expected,
-                              std::to_string(sizes.tokens) + " tokens, " + std::to_string(sizes.in_features) + " to " +
-                                  std::to_string(sizes.out_features) + ", width " + std::to_string(width) + ", tile " +
-                                  std::to_string(tile) + ", ring " + std::to_string(ring),
-                              "other bits than the simple kernel's");
-          if (suite.tiny) break;
-        }
-      }
+    int cut_number = 0;
+    std::vector<sm90::StripCut> cuts = strip_cuts();
+    auto const candidates = sm90::strip_candidates(sm90::token_bucket(sizes.tokens), sizes.out_features);
+    cuts.insert(cuts.end(), candidates.begin(), candidates.end());
+    for (sm90::StripCut const& cut : cuts) {
+      if (suite.tiny && cut_number++ % 16 != 0) continue;
+      auto const actual = kernels.bits([&](tik_linear_args args) {
+        args.weight_settled = cut.strip_rows % 16 == 0;
+        return sm90::launch_strip(args, cut);
+      });
+      suite.report.record("linear-strips", actual == expected,
+                          std::to_string(sizes.tokens) + " tokens, " + std::to_string(sizes.in_features) + " to " +
+                              std::to_string(sizes.out_features) + ", strips of " + std::to_string(cut.strip_rows) +
+                              ", tiles of " + std::to_string(cut.tile_tokens) + ", clusters of " +
+                              std::to_string(cut.x_sharers) + " x " + std::to_string(cut.strip_sharers) + ", ring " +
+                              std::to_string(cut.ring_bytes),
+                          "other bits than the simple kernel's");
     }
   }
 }
