@@ -7,15 +7,19 @@ For every cell: the median of replays of CUDA graphs that hold 2 to 32 launches,
 several times the L2 cache, which is overwritten before each replay. The peer of dense linear is the fastest of what cuBLASLt's
 heuristic suggests with everything allowed, split-K included, and 64 MiB of workspace. Our calls say that weights are settled, as in
 decode, and rely on the order of launches in a stream, which the peer does not use. The peer of the head is PyTorch: bfloat16
-logits, log_softmax, gather. The limit is the longer of reading the weight at 4.57 TB/s and the operations at 800 TFLOP/s.
+logits, log_softmax, gather. The limit is the longer of two: a kernel that only reads the same weights, timed beside them, and the
+operations at the rate at which the tensor cores multiply what they hold already, measured in the same run.
 """
+
+import time
+
+STARTED = time.time()  # before what takes long to import
 
 import ctypes as c
 import json
 import pathlib
 import statistics
 import sys
-import time
 
 import torch
 
@@ -28,19 +32,48 @@ import result
 import timer as timing
 
 ROUNDS = 7
-GRAPH_MICROSECONDS = 800
+GRAPH_MICROSECONDS = 600
 WEIGHT_BYTES = 640 << 20
 
 
-def limit_us(rows, out_features, in_features):
-    return max(out_features * in_features * 2 / 4.57e12, 2.0 * rows * out_features * in_features / 800e12) * 1e6
+class Limits:
+    """What no kernel beats: reading the weight once, and the tensor cores."""
+
+    LOADS = (2, 4, 8)  # of 16 bytes that a thread of the reading kernel has under way
+
+    def __init__(self, peer, timer):
+        self.peer, self.timer = peer, timer
+        operations = c.c_double()
+        graph = timer.capture(lambda _: self._good(peer.bench_matrix(4000, c.byref(operations), self._stream())), 1)
+        self.operations_a_us = operations.value / statistics.median(timer.time(graph) for _ in range(ROUNDS))
+
+    def _stream(self):
+        return c.c_void_p(self.timer.stream.cuda_stream)
+
+    @staticmethod
+    def _good(error):
+        if error != 0:
+            raise RuntimeError(f"CUDA error {error}")
+
+    def read(self, weights, elements, loads):
+        """A launch that reads the weight whose turn it is, in halves."""
+
+        def launch(turn):
+            start = weights[turn % len(weights)].data_ptr()
+            self._good(self.peer.bench_read(c.c_void_p(start), c.c_void_p(start + elements), c.c_size_t(elements), loads, self._stream()))
+
+        return launch
+
+    def multiply_us(self, rows, out_features, in_features):
+        return 2.0 * rows * out_features * in_features / self.operations_a_us
 
 
 class Linear:
     """One cell: our call and the peer's suggestions on the same memory."""
 
-    def __init__(self, library, peer, timer, arena, projection, rows):
-        self.library, self.peer, self.timer, self.rows, self.projection = library, peer, timer, rows, projection
+    def __init__(self, library, peer, timer, limits, arena, projection, rows):
+        self.library, self.peer, self.timer, self.limits = library, peer, timer, limits
+        self.rows, self.projection = rows, projection
         n, k = projection.out_features, projection.in_features
         self.x = arena["x"][:rows * k]
         self.weights = [arena["weight"][i * n * k:] for i in range(max(1, min(64, WEIGHT_BYTES // (2 * n * k))))]
@@ -50,7 +83,9 @@ class Linear:
                                          out=self.out.data_ptr(), out_stride=n, weight_settled=1, workspace=arena["workspace"].data_ptr(),
                                          stream=stream)
         self.args.weight = contracts.Rows(self.weights[0].data_ptr(), k, 0)
+        begun = time.time()
         library.call("linear_prepare", self.args)
+        self.prepare_ms = round((time.time() - begun) * 1e3, 1)
 
     def tik(self, i):
         self.args.weight.data = self.weights[i % len(self.weights)].data_ptr()
@@ -66,32 +101,42 @@ class Linear:
 
         return launch
 
+    def fastest(self, launches, contenders):
+        """Name and graph of the contender with the shortest of two replays; those that fail are left out."""
+        timed = []
+        for name, launch in contenders.items():
+            try:
+                graph = self.timer.capture(launch, launches)
+            except RuntimeError as error:
+                print(f"  {self.projection} {self.rows}: {name}: {error}", file=sys.stderr)
+                continue
+            timed.append((min(self.timer.time(graph) for _ in range(2)), name, graph))
+        if not timed:
+            raise RuntimeError(f"nothing to compare with for {self.projection} at {self.rows} rows")
+        return min(timed, key=lambda entry: entry[0])[1:]
+
     def measure(self):
-        timer, projection = self.timer, self.projection
+        timer, projection, limits = self.timer, self.projection, self.limits
+        n, k = projection.out_features, projection.in_features
         ours = timer.capture(self.tik, 2)
         took = min(timer.time(ours) for _ in range(2)) / 2
         launches = max(2, min(32, int(GRAPH_MICROSECONDS / took)))
-        count = self.peer.dense_peer_prepare(self.rows, projection.in_features, projection.out_features)
-        best = None
-        for index in range(count):
-            try:
-                graph = timer.capture(self.suggestion(index), launches)
-            except RuntimeError as error:
-                print(f"  {projection} {self.rows}: suggestion {index}: {error}", file=sys.stderr)
-                continue
-            us = min(timer.time(graph) for _ in range(2))
-            if best is None or us < best[0]:
-                best = (us, index, graph)
-        samples = timer.compare({"tik": timer.capture(self.tik, launches), "cublaslt": best[2]}, launches, ROUNDS)
+        count = self.peer.dense_peer_prepare(self.rows, k, n)
+        if count < 0:
+            raise RuntimeError(f"cuBLASLt suggests nothing for {projection} at {self.rows} rows")
+        suggestion, peer_graph = self.fastest(launches, {index: self.suggestion(index) for index in range(count)})
+        _, read_graph = self.fastest(launches, {loads: limits.read(self.weights, n * k, loads) for loads in limits.LOADS})
+        graphs = {"tik": timer.capture(self.tik, launches), "cublaslt": peer_graph, "read": read_graph}
+        samples = timer.compare(graphs, launches, ROUNDS)
         median = {name: statistics.median(values) for name, values in samples.items()}
-        return {"operator": "linear", "shape": f"{projection.model} {projection.name}", "out_features": projection.out_features,
-                "in_features": projection.in_features, "rows": self.rows, "tik_us": median["tik"],
-                "limit_us": limit_us(self.rows, projection.out_features, projection.in_features), "peers": {"cublaslt": median["cublaslt"]},
-                "peer_splits": self.peer.dense_peer_splits(best[1]), "launches": launches,
+        return {"operator": "linear", "shape": f"{projection.model} {projection.name}", "out_features": n, "in_features": k,
+                "rows": self.rows, "tik_us": median["tik"],
+                "limit_us": max(median["read"], limits.multiply_us(self.rows, n, k)), "peers": {"cublaslt": median["cublaslt"]},
+                "peer_splits": self.peer.dense_peer_splits(suggestion), "launches": launches, "prepare_ms": self.prepare_ms,
                 "samples_us": result.rounded(samples)}
 
 
-def measure_head(library, timer, arena, model, in_features):
+def measure_head(library, timer, limits, arena, model, in_features):
     tokens, vocabulary = cells.HEAD_TOKENS, cells.VOCABULARY
     x = arena["x"][:tokens * in_features].view(tokens, in_features)
     weight = arena["weight"][:vocabulary * in_features].view(vocabulary, in_features)
@@ -133,7 +178,7 @@ def measure_head(library, timer, arena, model, in_features):
     samples = timer.compare({"tik": timer.capture(tik, 1), "torch": timer.capture(torch_head, 1)}, 1, ROUNDS)
     median = {name: statistics.median(values) for name, values in samples.items()}
     return {"operator": "language_model_head", "shape": f"{model} {in_features} to {vocabulary}", "rows": tokens, "tik_us": median["tik"],
-            "limit_us": limit_us(tokens, vocabulary, in_features), "peers": {"torch": median["torch"]}, "tik_workspace_bytes": size,
+            "limit_us": limits.multiply_us(tokens, vocabulary, in_features), "peers": {"torch": median["torch"]}, "tik_workspace_bytes": size,
             "torch_bytes": torch_bytes, "largest_error_from_float64": error,
             "samples_us": result.rounded(samples)}
 
@@ -167,10 +212,10 @@ def parse():
 
 def main():
     options = parse()
-    started = time.time()
     torch.manual_seed(1)
     timer = timing.Timer()
     library, peer = contracts.Operators(options.library), c.CDLL(options.peer)
+    limits = Limits(peer, timer)
     largest = max(cells.ROWS)
     arena = {
         "x": torch.randn(largest * 12288, device="cuda", dtype=torch.bfloat16),
@@ -178,27 +223,35 @@ def main():
         "out": torch.empty(largest * 24576, device="cuda", dtype=torch.bfloat16),
         "workspace": torch.empty(contracts.LINEAR_WORKSPACE_BYTES, device="cuda", dtype=torch.uint8),
     }
-    machine = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "cuda": torch.version.cuda}
+    machine = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "cuda": torch.version.cuda,
+               "tensor_core_tflops": round(limits.operations_a_us / 1e6, 1)}
     print(json.dumps(machine))
     measured, left_out = [], []
+
+    def keep(cell):
+        measured.append(cell)
+        print(line_of(cell), flush=True)
+
+    def save():
+        if not options.json:
+            return
+        head = {"commit": options.commit, "command": options.command, "machine": machine, "method": result.method(__doc__),
+                "rounds": ROUNDS, "not_measured": left_out, "goals": goals(measured)}
+        result.write(options.json, head, measured)
+
     for model, in_features in cells.HEADS[:1] if options.quick else cells.HEADS:
-        measured.append(measure_head(library, timer, arena, model, in_features))
-        print(line_of(measured[-1]), flush=True)
+        keep(measure_head(library, timer, limits, arena, model, in_features))
     for projection in cells.PROJECTIONS[:4] if options.quick else cells.PROJECTIONS:
         for rows in cells.ROWS:
-            if time.time() - started > options.seconds:
+            if time.time() - STARTED > options.seconds:
                 left_out.append(f"{projection.model} {projection.name} {rows}")
-                continue
-            measured.append(Linear(library, peer, timer, arena, projection, rows).measure())
-            print(line_of(measured[-1]), flush=True)
-    figures = goals(measured)
-    print(json.dumps(figures, indent=1))
+            else:
+                keep(Linear(library, peer, timer, limits, arena, projection, rows).measure())
+        save()
+    print(json.dumps(goals(measured), indent=1))
+    print(f"took {time.time() - STARTED:.0f} s")
     if left_out:
         print(f"not measured within {options.seconds:.0f} s: {', '.join(left_out)}")
-    if options.json:
-        head = {"commit": options.commit, "command": options.command, "machine": machine, "method": result.method(__doc__), "rounds": ROUNDS,
-                "not_measured": left_out, "goals": figures}
-        result.write(options.json, head, measured)
     return 0
 
 
