@@ -40,12 +40,24 @@ std::vector<Plan> strip_plans(tik_linear_args const& args) {
   return plans;
 }
 
-// What the library suggests; nothing when it could not be loaded.
+// The library's generic algorithm: without split-K and yet not the chain, and some 50 times slower than the others.
+constexpr int generic_algorithm = 16;
+
+int id_of(Algorithm const& algorithm) {
+  int id = 0;
+  std::size_t written = 0;
+  vendor_library().read_algorithm(&algorithm, CUBLASLT_ALGO_CONFIG_ID, &id, sizeof id, &written);
+  return id;
+}
+
+// What the library suggests that is the chain; nothing when it could not be loaded.
 std::vector<Plan> vendor_plans(tik_linear_args const& args) {
   std::vector<Plan> plans;
   if (!vendor_library().problem.empty()) return plans;
   Suggestions const suggestions = suggest_algorithms(forward_product(args));
-  for (int i = 0; i < suggestions.count; ++i) plans.push_back({std::nullopt, suggestions.algorithms[i]});
+  for (int i = 0; i < suggestions.count; ++i) {
+    if (id_of(suggestions.algorithms[i]) != generic_algorithm) plans.push_back({std::nullopt, suggestions.algorithms[i]});
+  }
   return plans;
 }
 

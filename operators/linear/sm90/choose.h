@@ -20,8 +20,7 @@ int token_bucket(int tokens);
 // The fastest plan for the sizes of `args`, with tokens as its bucket has them: cuts of the strip kernel and what the library
 // suggests, measured on random operands with weights that take turns, so that few tokens find them in device memory as a
 // model's layers do. Every bit that the fastest computes there is compared with the simple kernel's; a difference is an error.
-// (The library has an algorithm without split-K that does differ, but it is 50 times slower than the others.) Allocates up to
-// 1.5 GB, synchronises, and frees again.
+// Allocates up to 1.5 GB, synchronises, and frees again.
 std::optional<Refusal> choose_verified(tik_linear_args const& args, Plan& chosen);
 
 } // namespace tik::operators::sm90
