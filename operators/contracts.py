@@ -136,6 +136,12 @@ class AttentionArgs(_Args):
                        "size workspace_bytes; pointer stream")
 
 
+class AttentionFullBackwardArgs(_Args):
+    _fields_ = _fields("uint struct_bytes; int batch tokens longest; Shape shape; pointer query_offsets; Rows queries keys values out;"
+                       "pointer lse; Rows out_gradient query_gradient key_gradient value_gradient; pointer workspace; size workspace_bytes;"
+                       "pointer stream")
+
+
 def attention_shape(query_heads, kv_heads, head_dim):
     return Shape(query_heads, kv_heads, head_dim, 1 / math.sqrt(head_dim))
 
@@ -171,7 +177,8 @@ class Operators(_Library):
 
     def __init__(self, path):
         super().__init__(path, "", 1, ["rms_norm_backward_workspace_bytes", "language_model_head_workspace_bytes",
-                                       "token_log_probability_workspace_bytes", "language_model_head_backward_workspace_bytes"])
+                                       "token_log_probability_workspace_bytes", "language_model_head_backward_workspace_bytes",
+                                       "attention_full_backward_workspace_bytes"])
 
 
 class Attention(_Library):

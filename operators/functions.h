@@ -2,6 +2,7 @@
 // may hold several backends this way, where a C function exists once a library.
 #pragma once
 
+#include "operators/attention_backward/contract.h"
 #include "operators/embedding/contract.h"
 #include "operators/kv_write/contract.h"
 #include "operators/language_model_head/contract.h"
@@ -11,7 +12,7 @@
 #include "operators/rotary/contract.h"
 #include "operators/swiglu/contract.h"
 
-// Every function but those of attention: FUNCTION(NAME).
+// Every function but those of attention's own contract: FUNCTION(NAME).
 // clang-format off
 #define TIK_OPERATOR_FUNCTIONS(FUNCTION) \
   FUNCTION(rms_norm) \
@@ -30,7 +31,8 @@
   FUNCTION(language_model_head) \
   FUNCTION(language_model_head_prepare) \
   FUNCTION(language_model_head_backward) \
-  FUNCTION(token_log_probability)
+  FUNCTION(token_log_probability) \
+  FUNCTION(attention_full_backward)
 // clang-format on
 
 namespace tik::operators {
@@ -42,11 +44,13 @@ namespace tik::operators {
 namespace cpu {
 TIK_OPERATOR_FUNCTIONS(TIK_DECLARE)
 char const* last_error();
+char const* backend_name(); // "cpu"
 } // namespace cpu
 
 namespace sm90 {
 TIK_OPERATOR_FUNCTIONS(TIK_DECLARE)
 char const* last_error();
+char const* backend_name(); // "sm90"
 } // namespace sm90
 
 #undef TIK_DECLARE

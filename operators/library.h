@@ -16,6 +16,9 @@ extern "C" {
 /* The version this library implements. */
 int32_t tik_operators_abi_version(void);
 
+/* Where its functions work: "cpu", on host memory, or "sm90", on the memory of a Hopper GPU. */
+const char* tik_operators_backend(void);
+
 /* The sentence that belongs to the last status other than TIK_OK on this thread: what was wrong, where, what to do. */
 const char* tik_operators_last_error(void);
 

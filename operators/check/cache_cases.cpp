@@ -66,6 +66,8 @@ std::string difference(CacheImage const& expected, CacheImage const& actual) {
 } // namespace
 
 void check_cache_writes(Device& device, CacheShape const& shape, CaseOptions const& options, Results& results) {
+  constexpr char const* names[] = {"kv_write", "qk_norm_rope_kv_write"};
+  if (!options.wants(names[0]) && !options.wants(names[1])) return;
   std::vector<CacheCase> const cases = make_cases(options);
   HostDevice host;
   std::vector<CacheImage> expected;
@@ -73,7 +75,8 @@ void check_cache_writes(Device& device, CacheShape const& shape, CaseOptions con
     expected.push_back(CacheBuffers(host, shape, c.layout, c.tokens, c.batch, c.length, c.decode, c.seed).run_separate());
   }
   for (bool const fused : {false, true}) {
-    results.begin(fused ? "qk_norm_rope_kv_write" : "kv_write", check::describe(shape));
+    if (!options.wants(names[fused])) continue;
+    results.begin(names[fused], check::describe(shape));
     for (std::size_t i = 0; i < cases.size(); ++i) {
       CacheCase const& c = cases[i];
       CacheBuffers buffers(device, shape, c.layout, c.tokens, c.batch, c.length, c.decode, c.seed);

@@ -15,7 +15,8 @@ struct LinearShape {
   int out_features;
   bool bias = false;
   bool fp32 = false;
-  int gap = 0; // elements between rows of every matrix, a multiple of 8
+  int gap = 0;         // elements between rows of every matrix, a multiple of 8
+  int of_features = 0; // where only the first columns of a projection are checked: how many it has
 };
 std::string describe(LinearShape const& shape);
 
@@ -23,6 +24,7 @@ struct HeadShape {
   int in_features;
   int vocabulary;
   float temperature = 1;
+  int of_vocabulary = 0; // where only the first columns are checked: how many there are
 };
 std::string describe(HeadShape const& shape);
 
@@ -37,7 +39,8 @@ void check_linear(Device& device, LinearShape const& shape, DenseOptions const& 
 void check_language_model_head(Device& device, HeadShape const& shape, DenseOptions const& options, Results& results);
 
 // Gradients against float64 on small matrices, and the same bits when a call is repeated.
-void check_dense_gradients(Device& device, Results& results);
+void check_linear_gradients(Device& device, Results& results);
+void check_head_gradients(Device& device, Results& results);
 
 // Requests that contradict a contract: refused before any work, with a sentence that names the argument.
 void check_dense_refusals(Device& device, Results& results);

@@ -160,9 +160,12 @@ void check_head_gradients(Device& device, linear::Sizes const& sizes, float temp
 
 } // namespace
 
-void check_dense_gradients(Device& device, Results& results) {
+void check_linear_gradients(Device& device, Results& results) {
   for (linear::Sizes const& sizes : {linear::Sizes{1, 16, 8}, {37, 96, 136}, {200, 256, 64}})
     check_linear_gradients(device, sizes, results);
+}
+
+void check_head_gradients(Device& device, Results& results) {
   for (linear::Sizes const& sizes : {linear::Sizes{1, 32, 64}, {37, 64, 1096}}) {
     check_head_gradients(device, sizes, 1, results);
     check_head_gradients(device, sizes, 0.6f, results);

@@ -15,7 +15,8 @@ constexpr int widest_thorough = 8192;
 
 void check_dense(Device& device, DenseOptions const& options, Results& results) {
   check_dense_refusals(device, results);
-  check_dense_gradients(device, results);
+  check_linear_gradients(device, results);
+  check_head_gradients(device, results);
   for (LinearShape const& shape : {LinearShape{16, 16, true}, {48, 136, false, true}, {80, 264, true, false, 8}})
     check_linear(device, shape, options, results);
   check_language_model_head(device, {64, 4104, 0.7f}, options, results);

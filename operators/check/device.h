@@ -29,9 +29,10 @@ class Device {
 };
 inline constexpr unsigned char poison_byte = 0xff;
 
-// The CPU backend in this process.
+// Functions that work on host memory: the CPU backend of this program, or another.
 class HostDevice final : public Device {
  public:
+  explicit HostDevice(Functions const& functions = cpu_functions()) : functions_(functions) {}
   std::string name() const override { return "CPU"; }
   Functions const& functions() const override { return functions_; }
   void* allocate(std::size_t bytes) override;
@@ -41,7 +42,7 @@ class HostDevice final : public Device {
   void poison(void* memory, std::size_t bytes) override;
 
  private:
-  Functions functions_ = cpu_functions();
+  Functions functions_;
 };
 
 // Device memory that goes away with its owner.

@@ -168,6 +168,7 @@ class HeadCases {
 
 std::string describe(HeadShape const& shape) {
   return std::to_string(shape.in_features) + " to " + std::to_string(shape.vocabulary) +
+         (shape.of_vocabulary > 0 ? " of " + std::to_string(shape.of_vocabulary) : "") +
          (shape.temperature == 1 ? "" : ", temperature " + std::to_string(shape.temperature));
 }
 

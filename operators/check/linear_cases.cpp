@@ -140,7 +140,8 @@ class LinearCases {
 } // namespace
 
 std::string describe(LinearShape const& shape) {
-  return std::to_string(shape.in_features) + " to " + std::to_string(shape.out_features) + (shape.bias ? " with bias" : "") +
+  return std::to_string(shape.in_features) + " to " + std::to_string(shape.out_features) +
+         (shape.of_features > 0 ? " of " + std::to_string(shape.of_features) : "") + (shape.bias ? " with bias" : "") +
          (shape.fp32 ? ", fp32" : "") + (shape.gap > 0 ? ", gap " + std::to_string(shape.gap) : "");
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "operators/attention_backward/validate.h"
 #include "operators/check/suite.h"
 
 namespace tik::operators::check {
@@ -309,6 +310,42 @@ void refuse_embedding(Device& device, Results& results) {
   gradients.refused("table_gradient_stride", [](auto& args) { args.table_gradient_stride = 56; });
 }
 
+void refuse_attention_backward(Device& device, Results& results) {
+  tik_attention_full_backward_args good{};
+  good.batch = 2;
+  good.tokens = 100;
+  good.longest = 60;
+  good.shape = {4, 2, 64, 0.125f};
+  good.query_offsets = somewhere<std::int32_t>();
+  good.queries = good.out = good.out_gradient = rows(256, 64);
+  good.keys = good.values = rows(128, 64);
+  good.lse = somewhere<float>();
+  good.query_gradient = mutable_rows(256, 64);
+  good.key_gradient = good.value_gradient = mutable_rows(128, 64);
+  good.workspace = somewhere<void>();
+  good.workspace_bytes = attention_backward::workspace_bytes(100, 4);
+  Refusals<tik_attention_full_backward_args> refusals(device, results, "attention_full_backward",
+                                                      device.functions().attention_full_backward, good);
+  refusals.refused("batch", [](auto& args) { args.batch = 0; });
+  refusals.refused("tokens", [](auto& args) { args.tokens = 0; });
+  refusals.refused("longest", [](auto& args) { args.longest = 101; });
+  refusals.refused("shape.query_heads", [](auto& args) { args.shape.query_heads = 3; });
+  refusals.refused("shape.head_dim", [](auto& args) { args.shape.head_dim = 96; });
+  refusals.refused("shape.softmax_scale", [](auto& args) { args.shape.softmax_scale = NAN; });
+  refusals.refused("query_offsets", [](auto& args) { args.query_offsets = nullptr; });
+  refusals.refused("queries.data", [](auto& args) { args.queries.data = misaligned<tik_bf16>(); });
+  refusals.refused("keys.token_stride", [](auto& args) { args.keys.token_stride = 132; });
+  refusals.refused("values.head_stride", [](auto& args) { args.values.head_stride = 60; });
+  refusals.refused("out.data", [](auto& args) { args.out.data = nullptr; });
+  refusals.refused("lse", [](auto& args) { args.lse = nullptr; });
+  refusals.refused("out_gradient.data", [](auto& args) { args.out_gradient.data = nullptr; });
+  refusals.refused("query_gradient.token_stride", [](auto& args) { args.query_gradient.token_stride = 64; });
+  refusals.refused("key_gradient.data", [](auto& args) { args.key_gradient.data = nullptr; });
+  refusals.refused("value_gradient.data", [](auto& args) { args.value_gradient.data = misaligned<tik_bf16>(); });
+  refusals.refused(
+      "workspace_bytes", [](auto& args) { --args.workspace_bytes; }, TIK_WORKSPACE_TOO_SMALL);
+}
+
 } // namespace
 
 void check_refusals(Device& device, Results& results) {
@@ -319,6 +356,7 @@ void check_refusals(Device& device, Results& results) {
   refuse_cache_writes(device, results);
   refuse_swiglu(device, results);
   refuse_embedding(device, results);
+  refuse_attention_backward(device, results);
 }
 
 } // namespace tik::operators::check

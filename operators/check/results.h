@@ -47,8 +47,16 @@ class Results {
   }
 
   std::vector<Line> const& lines() const { return lines_; }
+  int cases() const { return sum(&Line::cases); }
+  int failed() const { return sum(&Line::failed); }
 
  private:
+  int sum(int Line::*count) const {
+    int total = 0;
+    for (Line const& line : lines_) total += line.*count;
+    return total;
+  }
+
   std::vector<Line> lines_;
   Listener listener_;
 };

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "operators/check/attention_backward_cases.h"
 #include "operators/check/cache_cases.h"
 #include "operators/check/operators.h"
 #include "operators/check/sums.h"
@@ -30,6 +31,7 @@ class Checks {
   }
 
   void token_operator(std::unique_ptr<TokenOperator> checked, bool gradient) {
+    if (!options_.wants(checked->name())) return;
     once(checked->name() + " " + checked->shape(),
          [&] { check_token_operator(device_, *checked, gradient ? of_gradients(options_) : options_, results_); });
   }
@@ -37,8 +39,20 @@ class Checks {
   void norm(NormShape const& shape) {
     token_operator(make_rms_norm(shape), false);
     token_operator(make_rms_norm_backward(shape), true);
-    once("weight " + std::to_string(shape.heads) + " " + std::to_string(shape.columns),
-         [&] { check_weight_gradient(device_, shape.heads, shape.columns, options_, results_); });
+    if (options_.wants("rms_norm_backward"))
+      once("weight " + std::to_string(shape.heads) + " " + std::to_string(shape.columns),
+           [&] { check_weight_gradient(device_, shape.heads, shape.columns, options_, results_); });
+  }
+
+  void table_gradient(int columns) {
+    if (!options_.wants("embedding_backward")) return;
+    once("table " + std::to_string(columns),
+         [&] { check_table_gradient(device_, columns, checked_vocabulary, of_gradients(options_), results_); });
+  }
+
+  void attention_backward(AttentionBackwardShape const& shape) {
+    if (!options_.wants("attention_full_backward")) return;
+    once("attention " + describe(shape), [&] { check_attention_backward(device_, shape, options_, results_); });
   }
 
   void model(ModelShape const& shape) {
@@ -57,8 +71,8 @@ class Checks {
     token_operator(make_swiglu(shape.intermediate), false);
     token_operator(make_swiglu_backward(shape.intermediate), true);
     token_operator(make_embedding(shape.hidden, checked_vocabulary), false);
-    once("table " + std::to_string(shape.hidden),
-         [&] { check_table_gradient(device_, shape.hidden, checked_vocabulary, of_gradients(options_), results_); });
+    table_gradient(shape.hidden);
+    attention_backward({shape.query_heads, shape.kv_heads, shape.head_dim});
   }
 
  private:
@@ -87,6 +101,8 @@ void check_unusual_shapes(Device& device, CaseOptions const& options, Results& r
   checks.token_operator(make_swiglu_backward(1000, Distribution::large), true);
   checks.token_operator(make_embedding(8, 3), false);
   check_table_gradient(device, 1032, 7, options, results);
+  for (AttentionBackwardShape const& shape : {AttentionBackwardShape{1, 1, 64}, {6, 3, 128}, {16, 1, 64}})
+    checks.attention_backward(shape);
   for (CacheShape const& shape : {CacheShape{1, 1, 64, true}, CacheShape{6, 3, 128, false}}) {
     checks.once("cache " + describe(shape), [&] { check_cache_writes(device, shape, options, results); });
   }

@@ -1,4 +1,4 @@
-// All checks of the operators but attention, for models or for a suite.
+// All checks of the operators but unified attention and what dense_cases.h has, for models or for a suite.
 #pragma once
 
 #include "operators/check/models.h"

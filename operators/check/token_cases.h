@@ -2,7 +2,10 @@
 // when the token is alone.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "operators/check/device.h"
@@ -18,6 +21,11 @@ enum class Extent { tiny, brief, thorough };
 struct CaseOptions {
   Extent extent = Extent::brief;
   std::uint64_t seed = 1;
+  std::vector<std::string> operators; // those to check, by the names of their lines; none: all
+
+  bool wants(std::string_view operator_name) const {
+    return operators.empty() || std::find(operators.begin(), operators.end(), operator_name) != operators.end();
+  }
 };
 
 // Runs the cases of one operator as a line of the results. What is expected is what the CPU backend gives for a token alone, or

@@ -1,6 +1,7 @@
 // The shared cases of token-wise operators: the CPU backend passes them all, and a backend that breaks a promise does not.
 #include <gtest/gtest.h>
 
+#include "operators/check/attention_backward_cases.h"
 #include "operators/check/operators.h"
 #include "operators/check/suite.h"
 
@@ -37,27 +38,10 @@ TEST(Checks, EveryRequestThatContradictsItsContractIsRefused) {
   expect_no_failure(results);
 }
 
-// The CPU backend with one change to a call.
-class ChangedDevice final : public Device {
- public:
-  explicit ChangedDevice(tik_status (*rms_norm)(tik_rms_norm_args const*)) : functions_(cpu_functions()) {
-    functions_.rms_norm = rms_norm;
-  }
-  std::string name() const override { return "changed"; }
-  Functions const& functions() const override { return functions_; }
-  void* allocate(std::size_t bytes) override { return host_.allocate(bytes); }
-  void release(void* memory) noexcept override { host_.release(memory); }
-  void upload(void* to, void const* from, std::size_t bytes) override { host_.upload(to, from, bytes); }
-  void download(void* to, void const* from, std::size_t bytes) override { host_.download(to, from, bytes); }
-  void poison(void* memory, std::size_t bytes) override { host_.poison(memory, bytes); }
-
- private:
-  HostDevice host_;
-  Functions functions_;
-};
-
 int failures_of(tik_status (*rms_norm)(tik_rms_norm_args const*)) {
-  ChangedDevice device(rms_norm);
+  Functions functions = cpu_functions();
+  functions.rms_norm = rms_norm;
+  HostDevice device(functions);
   Results results;
   check_token_operator(device, *make_rms_norm({1, 256}), {Extent::brief}, results);
   return results.lines().back().failed;
@@ -101,6 +85,43 @@ TEST(TokenCases, AnOutputThatIsNotWrittenIsFound) {
 TEST(TokenCases, ARefusalIsFound) {
   EXPECT_GT(
       failures_of([](tik_rms_norm_args const* args) { return args->tokens == 50 ? TIK_UNSUPPORTED : cpu::rms_norm(args); }), 0);
+}
+
+int backward_failures_of(tik_status (*backward)(tik_attention_full_backward_args const*)) {
+  Functions functions = cpu_functions();
+  functions.attention_full_backward = backward;
+  HostDevice device(functions);
+  Results results;
+  check_attention_backward(device, {4, 2, 64}, {Extent::brief}, results);
+  return results.lines().back().failed;
+}
+
+TEST(AttentionBackwardCases, ABitThatDependsOnTheBatchIsFound) {
+  EXPECT_GT(backward_failures_of([](tik_attention_full_backward_args const* args) {
+              tik_status const status = cpu::attention_full_backward(args);
+              if (args->batch > 2) args->key_gradient.data[args->query_offsets[1] * args->key_gradient.token_stride] ^= 1;
+              return status;
+            }),
+            0);
+}
+
+TEST(AttentionBackwardCases, AWriteToPaddingIsFound) {
+  EXPECT_GT(backward_failures_of([](tik_attention_full_backward_args const* args) {
+              tik_status const status = cpu::attention_full_backward(args);
+              int const used = args->query_offsets[args->batch];
+              if (used < args->tokens) args->value_gradient.data[used * args->value_gradient.token_stride] = 0;
+              return status;
+            }),
+            0);
+}
+
+TEST(AttentionBackwardCases, AGradientOfAnotherScaleIsFound) {
+  EXPECT_GT(backward_failures_of([](tik_attention_full_backward_args const* args) {
+              tik_attention_full_backward_args changed = *args;
+              changed.shape.softmax_scale *= 1.05f;
+              return cpu::attention_full_backward(&changed);
+            }),
+            0);
 }
 
 } // namespace

@@ -1,0 +1,1 @@
+set(ROOM_LIBRARIES tik_operators_check tik_attention_reference)
