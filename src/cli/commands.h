@@ -24,6 +24,7 @@ Result<int> execute(ActSubmit const& options, Console const& console);
 Result<int> execute(Audit const& options, Console const& console);
 Result<int> execute(Decide const& options, Console const& console);
 Result<int> execute(Mcp const& options, Console const& console);
+Result<int> execute(Check const& options, Console const& console);
 Result<int> execute(Verify const& options, Console const& console);
 Result<int> execute(Doctor const& options, Console const& console);
 Result<int> execute(Export const& options, Console const& console);

@@ -22,7 +22,7 @@ namespace {
 // failed: a search cannot work. warning: it works with less, as said. absent: only needed for what is said.
 enum class Health { good, warning, failed, absent };
 
-struct Check {
+struct Probe {
   std::string name;
   Health health = Health::good;
   std::string found, remedy; // a remedy for everything that is not good
@@ -35,7 +35,7 @@ std::string_view to_string(Health health) {
 
 std::string first_line(std::string const& text) { return text.substr(0, text.find('\n')); }
 
-Check check_program(std::string name, std::vector<std::string> const& command, Health otherwise, std::string remedy) {
+Probe check_program(std::string name, std::vector<std::string> const& command, Health otherwise, std::string remedy) {
   Result<Finished> const finished = run_program(command);
   if (finished && finished->exit_code == 0) return {std::move(name), Health::good, first_line(finished->output), ""};
   std::string found =
@@ -44,9 +44,9 @@ Check check_program(std::string name, std::vector<std::string> const& command, H
 }
 
 // Not only there: able to make the kind of library that an implementation is, and to have it loaded.
-Check check_compiler(std::filesystem::path const& scratch) {
+Probe check_compiler(std::filesystem::path const& scratch) {
   std::string const remedy = "Install it: apt-get install g++.";
-  Check check = check_program("compiler", {"g++", "--version"}, Health::failed, remedy);
+  Probe check = check_program("compiler", {"g++", "--version"}, Health::failed, remedy);
   if (check.health != Health::good) return check;
   std::filesystem::path const source = scratch / "probe.cpp", library = scratch / "probe.so";
   if (auto const written = write_file(source, "extern \"C\" int probe() { return 42; }\n"); !written)
@@ -64,15 +64,15 @@ Check check_compiler(std::filesystem::path const& scratch) {
           "Temporary files must lie on a file system without noexec; set TMPDIR to such a folder."};
 }
 
-Check check_processor() {
+Probe check_processor() {
   __builtin_cpu_init();
   bool const fit = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  return fit ? Check{"processor", Health::good, "has AVX2 and FMA", ""}
-             : Check{"processor", Health::failed, "has no AVX2 or no FMA",
+  return fit ? Probe{"processor", Health::good, "has AVX2 and FMA", ""}
+             : Probe{"processor", Health::failed, "has no AVX2 or no FMA",
                      "The CPU target needs x86-64-v3; use a newer processor."};
 }
 
-Check check_disk(std::string name, std::filesystem::path const& folder) {
+Probe check_disk(std::string name, std::filesystem::path const& folder) {
   struct statvfs disk {};
   if (statvfs(folder.c_str(), &disk) != 0)
     return {std::move(name), Health::failed, folder.string() + " cannot be examined", "Choose a folder that exists."};
@@ -86,7 +86,7 @@ Check check_disk(std::string name, std::filesystem::path const& folder) {
 }
 
 // Latencies are differences of this clock: it must be fine, and cheap against a round.
-Check check_clock() {
+Probe check_clock() {
   timespec first{}, now{};
   clock_gettime(CLOCK_MONOTONIC, &first);
   constexpr int calls = 20000;
@@ -109,7 +109,7 @@ Check check_clock() {
   return {"clock", Health::good, found, ""};
 }
 
-Check check_sandbox(std::filesystem::path const& scratch) {
+Probe check_sandbox(std::filesystem::path const& scratch) {
   Result<evaluator::Protections> const protections = evaluator::probe_protections(scratch);
   if (!protections)
     return {"sandbox", Health::failed, protections.error().message,
@@ -121,7 +121,7 @@ Check check_sandbox(std::filesystem::path const& scratch) {
           "container); without them run only candidates that you trust."};
 }
 
-Check check_counters() {
+Probe check_counters() {
   std::ifstream file("/proc/sys/kernel/perf_event_paranoid");
   int level = 99;
   if (!(file >> level))
@@ -132,7 +132,7 @@ Check check_counters() {
   return {"profiler", Health::absent, found, "Only the profiler evidence needs it: sysctl kernel.perf_event_paranoid=2."};
 }
 
-Check check_open_files() {
+Probe check_open_files() {
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
   std::string const found = fmt::format("{} open files", limit.rlim_cur);
@@ -140,7 +140,7 @@ Check check_open_files() {
   return {"limits", Health::failed, found, "Raise it: ulimit -n 1024."};
 }
 
-Check check_http() {
+Probe check_http() {
   auto const library = agent::http_library();
   if (library) return {"libcurl", Health::good, *library, ""};
   return {"libcurl", Health::absent, library.error().message,
@@ -149,14 +149,14 @@ Check check_http() {
 
 constexpr char const* only_gpu = "Only targets sm_90a need a GPU with its driver; the CPU target works without.";
 
-Check check_gpu() {
+Probe check_gpu() {
   if (!std::filesystem::exists("/dev/nvidiactl")) return {"gpu", Health::absent, "no NVIDIA device", only_gpu};
   return check_program("gpu", {"nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"},
                        Health::absent, only_gpu);
 }
 
 // A worker that starts the driver, makes a context and writes memory, under the layers of protection that work here.
-Check check_gpu_worker(std::filesystem::path const& scratch) {
+Probe check_gpu_worker(std::filesystem::path const& scratch) {
   if (!std::filesystem::exists("/dev/nvidiactl")) return {"gpu worker", Health::absent, "no NVIDIA device", only_gpu};
   Result<evaluator::Protections> protections = evaluator::probe_protections(scratch);
   if (!protections) return {"gpu worker", Health::absent, protections.error().message, only_gpu};
@@ -169,7 +169,7 @@ Check check_gpu_worker(std::filesystem::path const& scratch) {
   return {"gpu worker", Health::warning, report::join(lost, " "), "On this machine evaluate only candidates that you trust."};
 }
 
-std::vector<Check> all_checks(std::filesystem::path const& scratch) {
+std::vector<Probe> all_checks(std::filesystem::path const& scratch) {
   std::error_code ignored;
   return {check_compiler(scratch),
           check_program("disassembler", {"objdump", "--version"}, Health::warning,
@@ -203,18 +203,18 @@ Paint paint_of(Health health) {
 
 Result<int> execute(Doctor const& options, Console const& console) {
   TIK_TRY(ScratchFolder const scratch, ScratchFolder::temporary("tik"));
-  std::vector<Check> const checks = all_checks(scratch.path());
+  std::vector<Probe> const checks = all_checks(scratch.path());
   bool const fit =
-      std::none_of(checks.begin(), checks.end(), [](Check const& check) { return check.health == Health::failed; });
+      std::none_of(checks.begin(), checks.end(), [](Probe const& check) { return check.health == Health::failed; });
   if (options.json) {
     nlohmann::ordered_json json = {{"schema", 1}, {"fit", fit}, {"checks", nlohmann::ordered_json::array()}};
-    for (Check const& check : checks)
+    for (Probe const& check : checks)
       json["checks"].push_back(
           {{"name", check.name}, {"health", to_string(check.health)}, {"found", check.found}, {"remedy", check.remedy}});
     print_json(json);
     return fit ? 0 : 1;
   }
-  for (Check const& check : checks) {
+  for (Probe const& check : checks) {
     std::string const health = fmt::format("{:<8}", to_string(check.health));
     print(fmt::format("{} {:<17} {}\n", console.paint(health, paint_of(check.health)), check.name,
                       report::wrap(check.found, 96, 27)));

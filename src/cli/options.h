@@ -123,6 +123,21 @@ struct Mcp : OnSearch, OnHost {
   std::vector<std::string> without; // parts withheld from the agent
   bool read_only = false, describe = false;
 };
+// The sizes of a model, as its config.json has them; all 0 where the model is known by its name.
+struct CheckedShape {
+  int hidden = 0, heads = 0, kv_heads = 0, head_dim = 0, intermediate = 0, vocabulary = 0;
+  bool qk_norm = false;
+};
+struct Check {
+  std::string model = "qwen2.5-1.5b";
+  CheckedShape shape;
+  bool cpu = false, gpu = false; // neither: the GPU where there is one
+  std::filesystem::path library; // empty: the CPU backend of this program, or the GPU's beside it
+  bool quick = false, thorough = false;
+  std::vector<std::string> operators; // none: all
+  std::uint64_t seed = 1;
+  bool json = false;
+};
 struct Verify : OnSearch {
   bool json = false;
 };
@@ -139,8 +154,8 @@ struct Completion {
   std::string shell;
 };
 
-using Command =
-    std::variant<New, Run, Status, Log, Show, Diff, Best, Evaluate, Report, OpportunityList, OpportunityAdd,
-                 OpportunityWithdraw, ActBegin, ActSubmit, Audit, Decide, Mcp, Verify, Doctor, Export, Import, Completion>;
+using Command = std::variant<New, Run, Status, Log, Show, Diff, Best, Evaluate, Report, OpportunityList, OpportunityAdd,
+                             OpportunityWithdraw, ActBegin, ActSubmit, Audit, Decide, Mcp, Check, Verify, Doctor, Export,
+                             Import, Completion>;
 
 } // namespace tik::cli

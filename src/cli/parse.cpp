@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <sstream>
 
+#include "src/cli/parse_check.h"
 #include "src/cli/parse_run.h"
 #include "src/cli/version.h"
 
@@ -273,6 +274,11 @@ void add_other_commands(CLI::App& app, Fill& result) {
             ->check(CLI::Range(0, 1023))
             ->allow_extra_args(false); // else it would take SPEC and SOURCE, too
       });
+  command<Check>(app, result, "check",
+                 "Check that the operators give the same bits on this machine, at the shapes of a model; exit code 1 when not",
+                 "  tik check\n  tik check --model qwen3-8b --quick\n  tik check --cpu --operator attention --json\n"
+                 "  tik check --hidden 2048 --heads 16 --kv-heads 8 --head-dim 128 --intermediate 6144 --vocabulary 151936",
+                 [](CLI::App& sub, Check& value) { add_check_options(sub, value); });
   command<Verify>(app, result, "verify",
                   "Check every record, hash, link and commit of a search; exit code 1 when something is off",
                   "  tik verify search\n  tik verify -C search --json", [](CLI::App&, Verify&) {});

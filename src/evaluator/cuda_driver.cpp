@@ -50,6 +50,7 @@ Result<Driver> load_driver() {
   symbols.find(driver.CtxResetPersistingL2Cache, "cuCtxResetPersistingL2Cache");
   symbols.find(driver.CtxSetLimit, "cuCtxSetLimit");
   symbols.find(driver.MemAlloc, "cuMemAlloc_v2");
+  symbols.find(driver.MemFree, "cuMemFree_v2");
   symbols.find(driver.MemcpyHtoD, "cuMemcpyHtoD_v2");
   symbols.find(driver.MemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2");
   symbols.find(driver.MemcpyDtoH, "cuMemcpyDtoH_v2");

@@ -73,6 +73,7 @@ struct Driver {
   Status (*CtxResetPersistingL2Cache)();
   Status (*CtxSetLimit)(int, std::size_t);
   Status (*MemAlloc)(Pointer*, std::size_t);
+  Status (*MemFree)(Pointer);
   Status (*MemcpyHtoD)(Pointer, void const*, std::size_t);
   Status (*MemcpyHtoDAsync)(Pointer, void const*, std::size_t, Stream);
   Status (*MemcpyDtoH)(void*, Pointer, std::size_t);

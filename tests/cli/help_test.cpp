@@ -21,6 +21,7 @@ std::vector<std::vector<std::string>> all_commands() {
           {"audit"},
           {"decide"},
           {"mcp"},
+          {"check"},
           {"verify"},
           {"doctor"},
           {"export"},
