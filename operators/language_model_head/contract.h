@@ -51,7 +51,7 @@ tik_status tik_language_model_head(const tik_language_model_head_args* args);
 typedef tik_language_model_head_args tik_language_model_head_prepare_args;
 tik_status tik_language_model_head_prepare(const tik_language_model_head_prepare_args* args);
 
-/* Bytes of workspace of a call of this size: at most 64 MiB of logits, and 12 bytes for each of
+/* Bytes of workspace of a call of this size or of fewer tokens: at most 64 MiB of logits, and 12 bytes for each of
  * at most 4096 tokens and every 1024 of the vocabulary. */
 int64_t tik_language_model_head_workspace_bytes(int32_t tokens, int32_t vocabulary);
 

@@ -47,12 +47,21 @@ struct ForwardRegions {
   int64_t softmax;
   int64_t bytes;
 };
-inline int64_t logits_bytes(Chunk const& chunk) {
-  return round_up(int64_t{chunk.tokens} * chunk.columns * 4, workspace_alignment);
+// Of any call of up to so many tokens: fewer tokens may have more logits at once, because the columns of a chunk go by powers
+// of two. A caller asks once, for the most tokens it will have.
+inline int64_t logits_bytes(int32_t tokens, int32_t vocabulary) {
+  int64_t logits = 0;
+  auto const take = [&](int32_t count) {
+    Chunk const chunk = chunk_of(count, vocabulary);
+    logits = std::max(logits, int64_t{chunk.tokens} * chunk.columns);
+  };
+  for (int32_t power = 1; power < std::min(tokens, chunk_tokens); power *= 2) take(power);
+  take(tokens);
+  return round_up(logits * 4, workspace_alignment);
 }
 inline ForwardRegions forward_regions(int32_t tokens, int32_t vocabulary) {
   Chunk const chunk = chunk_of(tokens, vocabulary);
-  int64_t const softmax = TIK_LINEAR_WORKSPACE_BYTES + logits_bytes(chunk);
+  int64_t const softmax = TIK_LINEAR_WORKSPACE_BYTES + logits_bytes(tokens, vocabulary);
   return {0, TIK_LINEAR_WORKSPACE_BYTES, softmax, softmax + softmax_regions(chunk.tokens, vocabulary).bytes};
 }
 
@@ -65,8 +74,8 @@ struct BackwardRegions {
 };
 inline BackwardRegions backward_regions(int32_t tokens, int32_t in_features, int32_t vocabulary) {
   Chunk const chunk = chunk_of(tokens, vocabulary);
-  int64_t const logit_gradients = TIK_LINEAR_WORKSPACE_BYTES + logits_bytes(chunk);
-  int64_t const x_gradient = logit_gradients + round_up(logits_bytes(chunk) / 2, workspace_alignment);
+  int64_t const logit_gradients = TIK_LINEAR_WORKSPACE_BYTES + logits_bytes(tokens, vocabulary);
+  int64_t const x_gradient = logit_gradients + round_up(logits_bytes(tokens, vocabulary) / 2, workspace_alignment);
   return {0, TIK_LINEAR_WORKSPACE_BYTES, logit_gradients, x_gradient,
           x_gradient + round_up(int64_t{chunk.tokens} * in_features * 4, workspace_alignment)};
 }
