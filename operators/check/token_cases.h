@@ -21,7 +21,7 @@ enum class Extent { tiny, brief, thorough };
 struct CaseOptions {
   Extent extent = Extent::brief;
   std::uint64_t seed = 1;
-  std::vector<std::string> operators; // those to check, by the names of their lines; none: all
+  std::vector<std::string> operators = {}; // those to check, by the names of their lines; none: all
 
   bool wants(std::string_view operator_name) const {
     return operators.empty() || std::find(operators.begin(), operators.end(), operator_name) != operators.end();

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares the gradients of every operator but attention with PyTorch's autograd.
+"""Compares the gradients of every operator with PyTorch's autograd.
 
   gradients.py --library libtik_operators_sm90.so     on the GPU; with libtik_operators_cpu.so on the CPU
                                                       [--device cuda|cpu]
@@ -182,6 +182,39 @@ class Cases:
                     {"x": self.normals(tokens, in_features), "weight": self.normals(vocabulary, in_features, scale=2 / in_features**0.5)},
                     forward, backward, {"x": 2 * BF16_ROUNDING, "weight": BF16_ROUNDING})
 
+    def attention(self, lengths, query_heads, kv_heads, dim):
+        tokens = sum(lengths)
+        offsets = torch.tensor([0, *lengths], device=self.device).cumsum(0).int()
+
+        def attend(q, k, v):
+            """Output and log-sum-exp of packed sequences."""
+            outs, sums = [], []
+            for q, k, v in zip(q.split(lengths), k.split(lengths), v.split(lengths)):
+                k, v = (x.repeat_interleave(query_heads // kv_heads, 1) for x in (k, v))
+                scores = torch.einsum("ihd,jhd->hij", q, k) * dim**-0.5
+                scores = scores.masked_fill(torch.ones_like(scores[0], dtype=torch.bool).triu(1), float("-inf"))
+                outs.append(torch.einsum("hij,jhd->ihd", scores.softmax(-1), v))
+                sums.append(scores.logsumexp(-1).T)
+            return torch.cat(outs), torch.cat(sums)
+
+        def backward(inputs, gradients):
+            out, lse = attend(*(x.double() for x in inputs.values()))
+            out, lse = out.bfloat16(), lse.float().contiguous()
+            wanted = {name: torch.empty_like(x) for name, x in inputs.items()}
+            size = self.library.bytes("attention_full_backward_workspace", tokens, query_heads)
+            workspace = self.workspace(size)
+            self.call("attention_full_backward", contracts.AttentionFullBackwardArgs(
+                batch=len(lengths), tokens=tokens, longest=max(lengths), shape=contracts.attention_shape(query_heads, kv_heads, dim),
+                query_offsets=offsets.data_ptr(), queries=rows(inputs["q"]), keys=rows(inputs["k"]), values=rows(inputs["v"]), out=rows(out),
+                lse=lse.data_ptr(), out_gradient=rows(gradients[0]), query_gradient=rows(wanted["q"]), key_gradient=rows(wanted["k"]),
+                value_gradient=rows(wanted["v"]), workspace=workspace.data_ptr(), workspace_bytes=size))
+            return wanted
+
+        inputs = {name: self.normals(tokens, heads, dim) for name, heads in (("q", query_heads), ("k", kv_heads), ("v", kv_heads))}
+        # Weights, gradients of scores and the output are rounded to bfloat16, too.
+        return Case(f"attention {'+'.join(map(str, lengths))} x {query_heads}/{kv_heads} x {dim}", inputs,
+                    lambda q, k, v: attend(q, k, v)[:1], backward, dict.fromkeys("qkv", 2**-6))
+
     def all(self):
         for hidden in (1536, 2560, 4096, 8192):
             for residual in (False, True):
@@ -199,6 +232,8 @@ class Cases:
         for temperature in (1.0, 0.6):
             yield self.head(1, 64, 1096, temperature)
             yield self.head(37, 1536, 5000, temperature)
+        for lengths, query_heads, kv_heads, dim in (([1, 64, 131], 12, 2, 128), ([300], 8, 8, 64), ([90, 200], 16, 1, 128)):
+            yield self.attention(lengths, query_heads, kv_heads, dim)
 
 
 def rows(tensor):
