@@ -1,0 +1,21 @@
+# The kernels for Hopper of the operators on single tokens, compiled for the host: where CUDA's headers are, and without sanitizers,
+# which do not follow fibers.
+if(TIK_HAVE_CUDA AND NOT TIK_SANITIZE)
+  if(NOT TARGET tik_operators_sm90_on_host)
+    set(sources "")
+    foreach(operator rms_norm rotary kv_write qk_norm_rope_kv_write swiglu embedding)
+      list(APPEND sources ${PROJECT_SOURCE_DIR}/operators/${operator}/sm90/${operator}.cu)
+    endforeach()
+    set_source_files_properties(${sources} PROPERTIES LANGUAGE CXX)
+    add_library(tik_operators_sm90_on_host OBJECT ${sources} ${CMAKE_CURRENT_SOURCE_DIR}/operators/sm90_on_host/fibers.cpp)
+    target_include_directories(tik_operators_sm90_on_host BEFORE PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/operators/sm90_on_host/include)
+    target_include_directories(tik_operators_sm90_on_host PRIVATE ${PROJECT_SOURCE_DIR})
+    target_include_directories(tik_operators_sm90_on_host SYSTEM PRIVATE ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES})
+    target_compile_options(tik_operators_sm90_on_host PRIVATE -x c++ -O2 -march=x86-64-v3 -ffp-contract=off -w
+                           -include ${CMAKE_CURRENT_SOURCE_DIR}/operators/sm90_on_host/include/operators/sm90/launch.cuh)
+    target_compile_definitions(tik_operators_sm90_on_host INTERFACE TIK_SM90_ON_HOST)
+  endif()
+  set(ROOM_LIBRARIES tik_operators_check tik_operators_sm90_on_host)
+else()
+  set(ROOM_LIBRARIES tik_operators_check)
+endif()
