@@ -15,6 +15,10 @@ struct ToolCall {
   std::string arguments; // as the model wrote it: meant to be a JSON object
 };
 
+// The arguments as an object, as services want them back. What is none, a call that was cut off, is in it as the text that
+// came.
+Json input_of(ToolCall const& call);
+
 struct ToolResult {
   std::string call_id, text;
   bool refused = false;

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "src/agent/model_context.h"
+#include "src/search/reach.h"
 #include "src/search/rules.h"
 
 namespace tik::agent {
@@ -37,7 +38,8 @@ class StepDesk : public Desk {
     TIK_CHECK(search::may_manage(view_.state, view_.specification, audit, draft));
     if (nothing_left(draft) && !std::exchange(warned_, true))
       return input_error(
-          "decide: no opportunity would be pending and the search would end; add follow_ups, or decide again to end it.");
+          "decide: no pending opportunity would apply to an active implementation and the search would end; add follow_ups for "
+          "one that stays active, or decide again to end it.");
     management = draft;
     return Json{{"decided", true}};
   }
@@ -48,10 +50,19 @@ class StepDesk : public Desk {
  private:
   static tl::unexpected<Error> not_here() { return input_error("This stage has no such tool."); }
 
+  // No action could be taken any more: every opportunity that is left is about branches that are given up or archived.
   bool nothing_left(ManagementDraft const& draft) const {
-    std::size_t pending = view_.state.pending.size() - std::min(view_.state.pending.size(), draft.withdrawals.size());
-    for (DecisionDraft const& decision : draft.decisions) pending += decision.follow_ups.size();
-    return pending == 0;
+    std::set<ir::ImplementationId> const frontier = search::frontier_after(view_.state, draft);
+    std::set<ir::OpportunityId> pending = view_.state.pending;
+    for (ir::Withdrawal const& withdrawal : draft.withdrawals) pending.erase(withdrawal.opportunity);
+    for (ir::OpportunityId const id : pending) {
+      search::OpportunityState const& left = view_.state.opportunities.at(id);
+      if (search::is_within_reach(left.kind, left.implementations, frontier)) return false;
+    }
+    for (DecisionDraft const& decision : draft.decisions)
+      for (ir::Opportunity const& added : decision.follow_ups)
+        if (search::is_within_reach(added.kind, added.implementations, frontier)) return false;
+    return true;
   }
 
   View view_;
@@ -64,6 +75,35 @@ AnswerLimits answer_limits(std::int64_t context_tokens) {
   auto const share = static_cast<std::size_t>(context_tokens) / 3;
   return {std::min(default_answer_bytes, share), std::min(largest_answer_bytes, share)};
 }
+
+bool has_effect(std::vector<Tool> const& tools, std::string const& name, Tool::Effect effect) {
+  return std::any_of(tools.begin(), tools.end(), [&](Tool const& tool) { return tool.name == name && tool.effect == effect; });
+}
+
+// Small models make the same call again and again. Until a call changes something, each that reads or edits is answered once.
+class Repetitions {
+ public:
+  // Whether this call was answered before, and nothing has changed since.
+  bool take(std::string const& name, Json const& arguments) {
+    std::string const call = name + dump_json(arguments);
+    repeated_ = answered_.insert(call).second ? "" : name;
+    last_ = call;
+    return !repeated_.empty();
+  }
+  // The call that was taken last has changed something. Doing just that again would not.
+  void changed() { answered_ = {last_}; }
+  // A model held to schemas that repeats itself is not offered for the next call what it repeats: this tool, or all that read.
+  void leave_out(std::vector<Tool>& tools) const {
+    if (repeated_.empty()) return;
+    bool const reading = has_effect(tools, repeated_, Tool::Effect::reads);
+    std::erase_if(tools,
+                  [&](Tool const& tool) { return reading ? tool.effect == Tool::Effect::reads : tool.name == repeated_; });
+  }
+
+ private:
+  std::set<std::string> answered_;
+  std::string last_, repeated_; // repeated_: the tool, while the last call was a repetition
+};
 
 // Where the model decided nothing in all its attempts: what the rules allow in any case, and nothing more.
 ManagementDraft plain_decision(View const& view, ir::AuditId audit) {
@@ -136,8 +176,13 @@ Result<bool> ModelAgent::converse(Stage& stage) {
   TIK_TRY(std::string first, stage.first_message());
   request.turns.push_back({Turn::Role::user, std::move(first), {}, {}, nullptr});
   int silent = 0;
+  Repetitions repetitions;
   for (int calls = 0; calls < options_.most_calls; ++calls) {
     TIK_CHECK(within_limits());
+    if (options_.name_choices) {
+      TIK_TRY(request.tools, stage.toolbox.name_choices());
+      repetitions.leave_out(request.tools);
+    }
     Result<StreamState> asked = client_.ask(request, stage.purpose, cancel_);
     if (!asked && asked.error().kind == ErrorKind::cancelled && !cancel_)
       stopped_ = asked.error().message; // a recording that ends
@@ -156,8 +201,13 @@ Result<bool> ModelAgent::converse(Stage& stage) {
       auto const arguments = parse_json(call.arguments.empty() ? "{}" : call.arguments, call.name);
       Answer refused{arguments ? "" : "The arguments are not JSON: " + arguments.error().message, true, 0};
       if (arguments && stage.done()) refused.text = "The stage is over.";
+      std::vector<Tool> const& tools = stage.toolbox.tools();
+      bool const records = has_effect(tools, call.name, Tool::Effect::records); // decide may have to be called twice
+      if (arguments && !records && repetitions.take(call.name, *arguments))
+        refused.text = "You have made this call, and nothing has changed since: its answer stands above.";
       Result<Answer> const result = refused.text.empty() ? stage.toolbox.call(call.name, *arguments) : Result<Answer>(refused);
       if (!result) return tl::unexpected(result.error());
+      if (!result->refused && has_effect(tools, call.name, Tool::Effect::edits)) repetitions.changed();
       results.results.push_back({call.id, result->refused ? result->text : framed(call.name, result->text), result->refused});
     }
     if (stage.done()) return true;
@@ -168,11 +218,11 @@ Result<bool> ModelAgent::converse(Stage& stage) {
 }
 
 Result<std::optional<ActionDraft>> ModelAgent::act(View const& view, Workspace& workspace) {
-  if (view.state.pending.empty()) return std::nullopt;
+  if (search::within_reach(view.state).empty()) return std::nullopt;
   StepDesk desk(view, &workspace);
   Toolbox toolbox(desk, options_.withheld, Offer::act, answer_limits(options_.context_tokens));
-  if (options_.name_choices) toolbox.name_choices();
-  Stage stage{"act", toolbox, [&] { return act_message(toolbox, options_.withheld); }, [&] { return desk.action.has_value(); }};
+  Stage stage{"act", toolbox, [&] { return act_message(toolbox, view, options_.withheld); },
+              [&] { return desk.action.has_value(); }};
   for (int attempt = 0; attempt < options_.most_attempts; ++attempt) {
     TIK_TRY(bool const done, converse(stage));
     if (done) return desk.action;
@@ -184,7 +234,6 @@ Result<std::optional<ActionDraft>> ModelAgent::act(View const& view, Workspace& 
 Result<ManagementDraft> ModelAgent::manage(View const& view, ir::AuditId audit) {
   StepDesk desk(view, nullptr);
   Toolbox toolbox(desk, options_.withheld, Offer::manage, answer_limits(options_.context_tokens));
-  if (options_.name_choices) toolbox.name_choices();
   Stage stage{"manage", toolbox, [&] { return manage_message(toolbox, view, options_.withheld, audit); },
               [&] { return desk.management.has_value(); }};
   for (int attempt = 0; attempt < options_.most_attempts; ++attempt) {

@@ -10,26 +10,38 @@
 namespace tik::agent {
 namespace {
 
-constexpr int attempts_shown = 25;
+constexpr std::size_t attempts_shown = 25;
+constexpr std::size_t most_part_bytes = 20000; // of one answer in the first message
 
-Result<std::string> ask(Toolbox& toolbox, char const* tool, Json arguments, std::size_t most = 20000) {
-  arguments["max_bytes"] = std::min(most, toolbox.limits().largest);
-  TIK_TRY(Answer const answer, toolbox.call(tool, arguments));
-  return framed(tool, answer.text);
+Result<Answer> answer(Toolbox& toolbox, char const* tool, Json arguments) {
+  arguments["max_bytes"] = std::min(most_part_bytes, toolbox.limits().largest);
+  return toolbox.call(tool, arguments);
 }
 
-// Earlier attempts, failed ones with their reasons: what was falsified is not to be tried again.
-Result<std::string> attempts(Toolbox& toolbox, Withheld const& withheld) {
+Result<std::string> ask(Toolbox& toolbox, char const* tool, Json arguments) {
+  TIK_TRY(Answer const part, answer(toolbox, tool, std::move(arguments)));
+  return framed(tool, part.text);
+}
+
+// Earlier attempts, failed ones with their reasons: what was falsified is not to be tried again. Those that failed have a list
+// of their own only where the first one does not hold them all.
+Result<std::string> attempts(Toolbox& toolbox, View const& view, Withheld const& withheld) {
   if (withheld.history) return std::string();
-  TIK_TRY(std::string const implementations,
-          ask(toolbox, "list_records", {{"type", "implementation"}, {"limit", attempts_shown}}));
-  TIK_TRY(std::string const failed,
-          ask(toolbox, "list_records", {{"type", "implementation"}, {"status", "failed"}, {"limit", attempts_shown}}));
+  Json const latest = {{"type", "implementation"}, {"limit", attempts_shown}};
+  TIK_TRY(Answer const implementations, answer(toolbox, "list_records", latest));
+  bool const all = view.state.implementations.size() <= attempts_shown && implementations.text.size() == implementations.total;
+  std::string failed;
+  if (!all) {
+    Json earlier = latest;
+    earlier["status"] = "failed";
+    TIK_TRY(failed, ask(toolbox, "list_records", std::move(earlier)));
+    failed = "Attempts that failed:\n" + failed + "\n";
+  }
   TIK_TRY(std::string const decisions, ask(toolbox, "list_records", {{"type", "decision"}, {"limit", attempts_shown}}));
   return fmt::format(
-      "The latest implementations, newest first:\n{}\nAttempts that failed; do not try their directions again in other "
-      "words:\n{}\nThe latest decisions:\n{}\n",
-      implementations, failed, decisions);
+      "The latest implementations, newest first; do not try the directions of those that failed again in other words:\n{}\n{}"
+      "The latest decisions:\n{}\n",
+      framed("list_records", implementations.text), failed, decisions);
 }
 
 } // namespace
@@ -47,9 +59,9 @@ std::string system_prompt(Withheld const& withheld) {
   return text;
 }
 
-Result<std::string> act_message(Toolbox& toolbox, Withheld const& withheld) {
+Result<std::string> act_message(Toolbox& toolbox, View const& view, Withheld const& withheld) {
   TIK_TRY(std::string const state, ask(toolbox, "state", Json::object()));
-  TIK_TRY(std::string const history, attempts(toolbox, withheld));
+  TIK_TRY(std::string const history, attempts(toolbox, view, withheld));
   std::string const choice(prompt(withheld.opportunities ? "act_direct.md" : "act.md"));
   return fmt::format("{}\nThe search state:\n{}\n{}", choice, state, history);
 }
@@ -72,7 +84,7 @@ Result<std::string> manage_message(Toolbox& toolbox, View const& view, Withheld 
                 {{"audits", std::move(audits)}, {"sections", {"latency", "compiler", "instructions", "profiler"}}}));
     comparison = (root ? "Its evidence:\n" : "Its evidence beside its parent's:\n") + comparison + "\n";
   }
-  TIK_TRY(std::string const history, attempts(toolbox, withheld));
+  TIK_TRY(std::string const history, attempts(toolbox, view, withheld));
   std::string const task(prompt(withheld.lineage ? "manage_fixed.md" : "manage.md"));
   std::string const follow_ups(withheld.opportunities ? "" : prompt("follow_ups.md"));
   return fmt::format("{}{}\nThe audit to read, {}:\n{}\n{}{}The search state:\n{}\n{}", task, follow_ups, to_string(audit),

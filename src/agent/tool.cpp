@@ -18,6 +18,11 @@ Json text_schema(std::vector<std::string> const& choices) {
   return schema;
 }
 
+// Elements of a list. Each choice is of use once.
+std::size_t most_of(Field const& field) {
+  return field.choices.empty() ? most_elements : std::min(most_elements, field.choices.size());
+}
+
 Json schema_of(Field const& field) {
   switch (field.type) {
     case Field::Type::text:
@@ -27,7 +32,7 @@ Json schema_of(Field const& field) {
     case Field::Type::boolean:
       return {{"type", "boolean"}};
     case Field::Type::texts:
-      return {{"type", "array"}, {"items", text_schema(field.choices)}, {"maxItems", most_elements}};
+      return {{"type", "array"}, {"items", text_schema(field.choices)}, {"maxItems", most_of(field)}};
     case Field::Type::object:
       return schema_of(field.fields);
     case Field::Type::objects:
@@ -105,8 +110,8 @@ Result<void> check_value(Field const& field, Json const& value, std::string cons
     case Field::Type::texts:
     case Field::Type::objects: {
       if (!value.is_array()) return mistyped();
-      if (value.size() > most_elements)
-        return wrong(place, fmt::format("has {} elements; at most {} are taken", value.size(), most_elements));
+      if (value.size() > most_of(field))
+        return wrong(place, fmt::format("has {} elements; at most {} are taken", value.size(), most_of(field)));
       for (std::size_t i = 0; i < value.size(); ++i) {
         std::string const element = fmt::format("{}[{}]", place, i);
         if (field.type == Field::Type::objects) {
@@ -158,7 +163,18 @@ void describe_fields(std::vector<Field> const& fields, std::string const& prefix
 
 } // namespace
 
-Json input_schema(Tool const& tool) { return schema_of(tool.fields); }
+Json input_schema(Tool const& tool) {
+  Json schema = schema_of(tool.fields);
+  for (std::vector<std::string> const& way : tool.ways) {
+    std::vector<Field> fields;
+    for (Field field : tool.fields) {
+      field.required = true;
+      if (std::find(way.begin(), way.end(), field.name) != way.end()) fields.push_back(std::move(field));
+    }
+    schema["anyOf"].push_back(schema_of(fields));
+  }
+  return schema;
+}
 
 Result<void> check(Tool const& tool, Json const& arguments) { return check_fields(tool.fields, arguments, tool.name); }
 

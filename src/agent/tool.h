@@ -27,6 +27,7 @@ struct Tool {
   std::string name, title, description;
   Effect effect = Effect::reads;
   std::vector<Field> fields = {};
+  std::vector<std::vector<std::string>> ways = {}; // sets of arguments of which a call gives exactly one; empty: any that fit
 };
 
 // Longest text that an argument may hold, and most elements of a list.

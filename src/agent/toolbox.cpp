@@ -30,9 +30,46 @@ Answer part_of(std::string const& text, std::size_t offset, std::size_t most) {
   return answer;
 }
 
+constexpr std::size_t widest_line = 200;
+
+std::string one_line(Json const& json) {
+  if (!json.is_structured()) return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string text(1, json.is_object() ? '{' : '[');
+  std::string_view separator;
+  for (auto const& [key, value] : json.items()) {
+    text += separator;
+    if (json.is_object()) text.append(one_line(key)).append(": ");
+    text += one_line(value);
+    separator = ", ";
+  }
+  text += json.is_object() ? '}' : ']';
+  return text;
+}
+
+void lay_out(Json const& json, std::size_t indent, std::string& out) {
+  std::string const line = one_line(json);
+  if (!json.is_structured() || line.size() <= widest_line) {
+    out += line;
+    return;
+  }
+  out += line.front();
+  std::string_view separator;
+  for (auto const& [key, value] : json.items()) {
+    out.append(separator).append("\n").append(indent + 1, ' ');
+    if (json.is_object()) out.append(one_line(key)).append(": ");
+    lay_out(value, indent + 1, out);
+    separator = ",";
+  }
+  out.append("\n").append(indent, ' ') += line.back();
+}
+
 } // namespace
 
-std::string pretty(Json const& json) { return json.dump(1, ' ', false, Json::error_handler_t::replace); }
+std::string pretty(Json const& json) {
+  std::string text;
+  lay_out(json, 0, text);
+  return text;
+}
 
 std::string next_step(search::State const& state, bool drafting) {
   if (state.awaiting_audit) return fmt::format("{} awaits its audit.", to_string(*state.awaiting_audit));
@@ -44,9 +81,26 @@ std::string next_step(search::State const& state, bool drafting) {
 }
 
 Toolbox::Toolbox(Desk& desk, Withheld withheld, Offer offer, AnswerLimits limits)
-    : desk_(desk), withheld_(withheld), limits_(limits), tools_(tool_table(withheld, offer, limits)) {}
+    : desk_(desk), withheld_(withheld), offer_(offer), limits_(limits), tools_(tool_table(withheld, offer, limits)) {}
 
-void Toolbox::name_choices() { tools_ = with_choices(std::move(tools_), desk_.view()); }
+Result<std::vector<Tool>> Toolbox::name_choices() {
+  std::vector<std::string> names;
+  if (draft_) {
+    TIK_TRY(std::vector<SourceFile> const files, files_of("draft"));
+    for (SourceFile const& file : files) names.push_back(file.name);
+  }
+  tools_ = with_choices(tool_table(withheld_, offer_, limits_), desk_.view(), names);
+  TIK_TRY(bool const is_new, is_new_draft());
+  std::vector<Tool> callable;
+  for (Tool const& tool : tools_) {
+    bool const wanted = tool.name == "begin_action"                   ? !draft_
+                        : tool.name == "submit"                       ? is_new
+                        : tool.name == "edit" || tool.name == "build" ? draft_.has_value()
+                                                                      : true;
+    if (wanted) callable.push_back(tool);
+  }
+  return callable;
+}
 
 Toolbox::Handler Toolbox::handler_of(std::string_view name) {
   static constexpr std::pair<std::string_view, Handler> handlers[] = {

@@ -62,8 +62,10 @@ class Toolbox {
 
   std::vector<Tool> const& tools() const { return tools_; }
   AnswerLimits limits() const { return limits_; }
-  // From now on the schemas name the ids of the present state, and calls are held to them.
-  void name_choices();
+  // From now on the schemas name what there is at present (with_choices), and calls are held to them. The answer: those of the
+  // tools that are not refused now whatever their arguments, and lead on: begin_action as long as there is no draft, edit and
+  // build with one, submit when its source is new.
+  Result<std::vector<Tool>> name_choices();
   // What is wrong with the call is a refused Answer, so that the agent can do better; an Error is not the agent's fault.
   Result<Answer> call(std::string const& name, Json const& arguments);
 
@@ -94,17 +96,21 @@ class Toolbox {
   Result<std::string> withdraw(Arguments const& arguments);
 
   Result<Draft const*> draft() const;
+  // Whether there is a draft whose source no implementation has.
+  Result<bool> is_new_draft() const;
   // Every file of an implementation, or of the draft for the name "draft".
   Result<std::vector<SourceFile>> files_of(std::string const& which) const;
 
   Desk& desk_;
   Withheld withheld_;
+  Offer offer_;
   AnswerLimits limits_;
   std::vector<Tool> tools_;
   std::optional<Draft> draft_;
 };
 
-// JSON as the tools show it.
+// JSON as the tools show it: what fits is one line, else an element a line. Deep indentation would be a third of what a model
+// reads.
 std::string pretty(Json const& json);
 // The next step of the workflow, in a sentence.
 std::string next_step(search::State const& state, bool drafting);

@@ -6,6 +6,7 @@
 #include "src/agent/opportunity_words.h"
 #include "src/agent/toolbox.h"
 #include "src/ir/any_id.h"
+#include "src/search/reach.h"
 
 namespace tik::agent {
 namespace {
@@ -34,10 +35,6 @@ Result<DecisionDraft> decision_of(Arguments const& arguments, search::State cons
     draft.follow_ups.push_back(std::move(opportunity));
   }
   return draft;
-}
-
-bool is_active(ir::BranchStatus status) {
-  return status != ir::BranchStatus::archived && status != ir::BranchStatus::abandoned;
 }
 
 // Without lineage management: "Each modification starts from the current best; implementations that do not replace it cannot be
@@ -80,13 +77,7 @@ Result<void> carry_over(View const& view, ir::AuditId audit, ManagementDraft& dr
 
 // Without opportunities every action still links to one; this one says what it stands for.
 ir::Opportunity direct_opportunity(View const& view, ir::AuditId audit, ManagementDraft const& draft) {
-  std::set<ir::ImplementationId> active = view.state.frontier;
-  for (DecisionDraft const& decision : draft.decisions) {
-    active.erase(decision.implementation);
-    bool const verified = view.state.implementations.contains(decision.implementation) &&
-                          view.state.implementations.at(decision.implementation).verified;
-    if (verified && is_active(decision.status)) active.insert(decision.implementation);
-  }
+  std::set<ir::ImplementationId> const active = search::frontier_after(view.state, draft);
   ir::Opportunity opportunity;
   opportunity.mechanism = "Opportunities are withheld: a modification proposed directly from the state.";
   for (spec::Workload const& workload : view.specification.workloads) opportunity.workloads.push_back(workload.id);

@@ -61,6 +61,13 @@ Result<Toolbox::Draft const*> Toolbox::draft() const {
   return input_error("No action is begun: begin_action checks its parents out into a draft.");
 }
 
+Result<bool> Toolbox::is_new_draft() const {
+  if (!draft_) return false;
+  TIK_TRY(std::vector<SourceFile> const files, files_of("draft"));
+  TIK_TRY(auto const same, desk_.view().store.implementation_with_source(hash_source_files(files)));
+  return !same;
+}
+
 Result<std::string> Toolbox::begin_action(Arguments const& arguments) {
   search::State const& state = desk_.view().state;
   bool const batch = arguments.flag("batch");

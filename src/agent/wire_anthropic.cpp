@@ -16,12 +16,6 @@ Json cached(Json block) {
   return block;
 }
 
-// A call's arguments must go back as an object; what the model wrote wrongly goes back as the text it was.
-Json input_of(ToolCall const& call) {
-  auto const parsed = parse_json(call.arguments.empty() ? "{}" : call.arguments, "arguments");
-  return parsed && parsed->is_object() ? *parsed : Json{{"unreadable", call.arguments}};
-}
-
 Json content_of(Turn const& turn) {
   Json content = Json::array();
   if (turn.kept.is_array())
@@ -51,7 +45,7 @@ class AnthropicWire : public Wire {
     body["system"] = {cached({{"type", "text"}, {"text", request.system}})};
     for (Tool const& tool : request.tools)
       body["tools"].push_back({{"name", tool.name}, {"description", tool.description}, {"input_schema", input_schema(tool)}});
-    if (endpoint.require_calls) body["tool_choice"] = {{"type", "any"}};
+    if (endpoint.require_calls) body["tool_choice"] = {{"type", "any"}, {"disable_parallel_tool_use", true}};
     body["messages"] = Json::array();
     for (Turn const& turn : request.turns)
       body["messages"].push_back(

@@ -19,8 +19,9 @@ void add_messages(Turn const& turn, Json& messages) {
       Json message = {{"role", "assistant"},
                       {"content", turn.text.empty() && !turn.calls.empty() ? Json(nullptr) : Json(turn.text)}};
       for (ToolCall const& call : turn.calls)
-        message["tool_calls"].push_back(
-            {{"id", call.id}, {"type", "function"}, {"function", {{"name", call.name}, {"arguments", call.arguments}}}});
+        message["tool_calls"].push_back({{"id", call.id},
+                                         {"type", "function"},
+                                         {"function", {{"name", call.name}, {"arguments", dump_json(input_of(call))}}}});
       messages.push_back(std::move(message));
       return;
     }
@@ -46,7 +47,10 @@ class OpenAiWire : public Wire {
     Json body = {{"model", endpoint.model}, {"messages", std::move(messages)}, {"stream", true}};
     body["stream_options"] = {{"include_usage", true}};
     body[endpoint.output_limit_field] = endpoint.max_output_tokens;
-    if (endpoint.require_calls) body["tool_choice"] = "required";
+    if (endpoint.require_calls) {
+      body["tool_choice"] = "required";
+      body["parallel_tool_calls"] = false; // a small model goes on calling until the limit of an answer
+    }
     for (Tool const& tool : request.tools)
       body["tools"].push_back(
           {{"type", "function"},
@@ -107,6 +111,11 @@ std::unique_ptr<Wire> make_anthropic_wire();
 std::unique_ptr<Wire> make_wire(Api api) {
   if (api == Api::anthropic) return make_anthropic_wire();
   return std::make_unique<OpenAiWire>();
+}
+
+Json input_of(ToolCall const& call) {
+  auto const parsed = parse_json(call.arguments.empty() ? "{}" : call.arguments, "arguments");
+  return parsed && parsed->is_object() ? *parsed : Json{{"unreadable", call.arguments}};
 }
 
 std::int64_t count_of(Json const& usage, std::initializer_list<char const*> path) {

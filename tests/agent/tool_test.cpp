@@ -54,6 +54,16 @@ TEST(Tool, SchemaNamesEveryArgumentAndRefusesOthers) {
   EXPECT_EQ(schema["properties"]["parts"]["items"]["required"], Json({"id"}));
 }
 
+TEST(Pretty, IsTheSameJsonWithOneLineForWhatFits) {
+  Json const part = {{"id", "O1"}, {"implementations", {"I0", "I1"}}, {"mechanism", "fewer \"loads\""}, {"total", nullptr}};
+  Json whole = {{"empty", Json::array()}, {"parts", Json::array()}};
+  EXPECT_EQ(pretty(part), R"({"id": "O1", "implementations": ["I0", "I1"], "mechanism": "fewer \"loads\"", "total": null})");
+  for (int i = 0; i < 3; ++i) whole["parts"].push_back(part);
+  EXPECT_EQ(pretty(whole), "{\n \"empty\": [],\n \"parts\": [\n  " + pretty(part) + ",\n  " + pretty(part) + ",\n  " +
+                               pretty(part) + "\n ]\n}");
+  EXPECT_EQ(Json::parse(pretty(whole)), whole);
+}
+
 std::vector<std::string> names(std::vector<Tool> const& tools) {
   std::vector<std::string> list;
   for (Tool const& tool : tools) list.push_back(tool.name);

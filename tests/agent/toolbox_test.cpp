@@ -63,6 +63,23 @@ class Tools : public search::test::SmallSearch {
   static Json first_line(std::string const& line) {
     return {{"diff", "--- a/full.cpp\n+++ b/full.cpp\n@@ -0,0 +1 @@\n+" + line + "\n"}};
   }
+  // The tools that a model held to schemas is offered now.
+  std::vector<Tool> callable() {
+    auto tools = toolbox_->name_choices();
+    EXPECT_TRUE(tools) << tools.error().message;
+    return tools.value_or(std::vector<Tool>{});
+  }
+  static std::string names(std::vector<Tool> const& tools) {
+    std::string text;
+    for (Tool const& tool : tools) text += tool.name + ' ';
+    return text;
+  }
+  // The schema of one argument, by path.
+  static Json schema(std::vector<Tool> const& tools, std::string const& name, std::string const& path) {
+    for (Tool const& tool : tools)
+      if (tool.name == name) return input_schema(tool).value(Json::json_pointer(path), Json());
+    return {};
+  }
   std::string audit() {
     for (;;) {
       std::string const text = ask("audit", {{"wait_seconds", 60}});
@@ -166,6 +183,38 @@ TEST_F(Tools, ReadsPartsOfSources) {
   refused("read_source", {{"implementation", "I0"}, {"file", "none.cpp"}}, "no such file");
   refused("read_source", {{"implementation", "I9"}}, "there is no such implementation");
   refused("no_such_tool", Json::object(), "is no tool here");
+}
+
+TEST_F(Tools, SchemasNameWhatThereIsAndOnlyWhatCanBeCalledIsOffered) {
+  use();
+  std::vector<Tool> tools = callable();
+  std::string const decision = "/properties/decisions/items";
+  EXPECT_EQ(schema(tools, "decide", decision + "/properties/status/enum"), Json({"continue", "merge", "archive"}));
+  EXPECT_EQ(schema(tools, "decide", decision + "/properties/implementation/enum"), Json({"I0"}));
+  EXPECT_THAT(names(tools), Not(HasSubstr("edit ")));
+  decide_root();
+  EXPECT_EQ(schema(callable(), "begin_action", "/properties/opportunity/enum"), Json({"O1"}));
+  ask("begin_action", {{"opportunity", "O1"}, {"parents", {"I0"}}});
+  tools = callable();
+  EXPECT_THAT(names(tools), HasSubstr("edit build "));
+  EXPECT_THAT(names(tools), Not(HasSubstr("begin_action "))) << "it would drop the draft";
+  EXPECT_THAT(names(tools), Not(HasSubstr("submit "))) << "nothing is changed yet";
+  EXPECT_THAT(schema(tools, "edit", "/properties/file/enum").dump(), HasSubstr("\"numerics.h\""));
+  EXPECT_EQ(schema(tools, "edit", "/anyOf/1/required"), Json({"file", "content"}));
+  EXPECT_EQ(schema(tools, "edit", "/anyOf/1/properties").size(), 2u) << "one way at a time";
+  refused("edit", {{"file", "numeric.h"}, {"content", "x"}}, "must be one of");
+  ask("edit", first_line("#error"));
+  EXPECT_THAT(names(callable()), HasSubstr("edit build submit "));
+  ask("submit", words());
+  audit();
+  tools = callable();
+  EXPECT_EQ(schema(tools, "decide", decision + "/properties/implementation/enum"), Json({"I0"}))
+      << "the rules allow I1, which failed once, no status";
+  EXPECT_THAT(schema(tools, "decide", decision + "/required").dump(), HasSubstr("\"implementation\""));
+  refused("decide", {{"decisions", {{{"status", "continue"}, {"interpretation", "no"}, {"reason", "no"}}}}},
+          "implementation is missing");
+  ask("decide",
+      {{"decisions", {{{"implementation", "I0"}, {"status", "continue"}, {"interpretation", "no"}, {"reason", "no"}}}}});
 }
 
 using Withholding = Tools;

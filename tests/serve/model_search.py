@@ -69,6 +69,10 @@ def whole_search(folder, root, api):
     assert all(KEY in sent[2].get(header, "") for sent in requests), "the service gets the key"
     if api == "anthropic":
         assert b"cache_control" in requests[0][3]
+    else:
+        again = [call["function"]["arguments"] for sent in requests for message in json.loads(sent[3])["messages"] for call in message.get("tool_calls", [])]
+        assert all(isinstance(json.loads(arguments), dict) for arguments in again), "a broken call goes back as a whole one"
+        assert any("unreadable" in arguments for arguments in again)
     tik("verify", search)
     tik("export", search, "--out", os.path.join(folder, api + "-exported"))
     no_key_below(search)
@@ -243,13 +247,18 @@ def held_to_schemas(folder, root):
     """A model that is held to schemas is told the ids that there are, and is sent no more than its context holds."""
     search = os.path.join(folder, "held")
     shutil.copytree(root, search)
-    with Service() as service:
+    with Service(["", "asks-state", "asks-state"]) as service:  # the first decides about the root
         tik("run", search, "--steps", "1", "--require-calls", "--context-tokens", "6000", *model(service, "openai"))
         bodies = [json.loads(sent[3]) for sent in service.requests]
-    assert all(body["tool_choice"] == "required" for body in bodies)
+    assert "frontier" in bodies[2]["messages"][-1]["content"] and "stands above" in bodies[3]["messages"][-1]["content"]
+    assert [tool["function"]["name"] for tool in bodies[3]["tools"]] == ["begin_action"], "what reads the same again is offered what does something else"
+    assert all(body["tool_choice"] == "required" and body["parallel_tool_calls"] is False for body in bodies)
     schemas = {tool["function"]["name"]: tool["function"]["parameters"]["properties"] for body in bodies for tool in body["tools"]}
     assert schemas["begin_action"]["opportunity"]["enum"] == ["O1"], schemas["begin_action"]
-    assert schemas["begin_action"]["parents"]["items"]["enum"] == ["I0"] and schemas["begin_action"]["parents"]["minItems"] == 1
+    parents = schemas["begin_action"]["parents"]
+    assert parents["items"]["enum"] == ["I0"] and parents["minItems"] == parents["maxItems"] == 1, parents
+    offered = [{tool["function"]["name"] for tool in body["tools"]} for body in bodies]
+    assert not any("submit" in names and "edit" not in names for names in offered) and any("submit" not in names for names in offered)
     assert schemas["submit"]["workloads"]["items"]["enum"] == ["full-32", "decode-96"], schemas["submit"]
     assert schemas["decide"]["audit"]["enum"] == ["U2"], schemas["decide"]["audit"]
     largest = max(len(message["content"] or "") for body in bodies for message in body["messages"])

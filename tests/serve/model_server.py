@@ -173,6 +173,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.error(429, "insufficient_quota")
         events = anthropic_events if self.path.endswith("/messages") else openai_events
         name, arguments = plan(body)
+        if fault == "asks-state":
+            name, arguments = "state", {}
         if fault == "stray-file":
             name, arguments = "edit", {"file": "stray.h", "content": "// half made\n"}
         if fault == "planted":
