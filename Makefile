@@ -4,12 +4,13 @@ JOBS   ?= $(shell nproc)
 BUILD  := build/$(PRESET)
 SOURCES = $(shell git ls-files '*.h' '*.cpp' '*.cu' '*.cuh')
 
-.PHONY: help setup build demo test test-asan test-tsan cheat-test cheat-test-gpu kill-test fuzz-test bench format lint clean
+.PHONY: help setup build demo test test-asan test-tsan test-llm cheat-test cheat-test-gpu kill-test fuzz-test bench format lint clean
 
 help:
 	@echo 'make demo       install what is missing, build, run the demo search on this CPU'
 	@echo 'make test       the same for all tests'
 	@echo 'make test-asan  the tests under AddressSanitizer and UndefinedBehaviorSanitizer; test-tsan: ThreadSanitizer'
+	@echo 'make test-llm   a search by a small model behind a llama.cpp server of PyPI (120 MB): HTTP, streams, calls, usage, rules'
 	@echo 'make cheat-test hostile candidates before the evaluator: what became of each, and how many were contained'
 	@echo 'make cheat-test-gpu  the same with those that attack on a Hopper GPU'
 	@echo 'make kill-test  a search killed KILLS times and resumed each time: what was lost, what was doubled'
@@ -43,6 +44,12 @@ test-asan:
 
 test-tsan:
 	@$(FIXED) $(MAKE) test PRESET=tsan $(SANITIZED)
+
+test-llm: setup
+	@script/setup-python tests/llm/requirements.txt build/llm
+	@cmake --preset $(PRESET) --log-level=WARNING
+	@cmake --build $(BUILD) -j $(JOBS) --target tik
+	@build/llm/bin/python3 tests/llm/search.py $(BUILD)/bin/tik . $(if $(RESULT),--result $(RESULT))
 
 cheat-test: setup
 	@cmake --preset $(PRESET) --log-level=WARNING
