@@ -86,23 +86,30 @@ class Repetitions {
   // Whether this call was answered before, and nothing has changed since.
   bool take(std::string const& name, Json const& arguments) {
     std::string const call = name + dump_json(arguments);
-    repeated_ = answered_.insert(call).second ? "" : name;
     last_ = call;
-    return !repeated_.empty();
+    if (answered_.insert(call).second) return false;
+    repeated_.insert(name);
+    return true;
   }
   // The call that was taken last has changed something. Doing just that again would not.
-  void changed() { answered_ = {last_}; }
-  // A model held to schemas that repeats itself is not offered for the next call what it repeats: this tool, or all that read.
+  void changed() {
+    answered_ = {last_};
+    repeated_.clear();
+  }
+  // A model held to schemas is not offered what it has repeated since: that tool, or all that read; unless nothing were left.
   void leave_out(std::vector<Tool>& tools) const {
-    if (repeated_.empty()) return;
-    bool const reading = has_effect(tools, repeated_, Tool::Effect::reads);
-    std::erase_if(tools,
-                  [&](Tool const& tool) { return reading ? tool.effect == Tool::Effect::reads : tool.name == repeated_; });
+    bool const reading = std::any_of(repeated_.begin(), repeated_.end(),
+                                     [&](std::string const& name) { return has_effect(tools, name, Tool::Effect::reads); });
+    std::vector<Tool> left;
+    for (Tool const& tool : tools)
+      if (!repeated_.contains(tool.name) && !(reading && tool.effect == Tool::Effect::reads)) left.push_back(tool);
+    if (!left.empty()) tools = std::move(left);
   }
 
  private:
   std::set<std::string> answered_;
-  std::string last_, repeated_; // repeated_: the tool, while the last call was a repetition
+  std::string last_;
+  std::set<std::string> repeated_; // names of tools
 };
 
 // Where the model decided nothing in all its attempts: what the rules allow in any case, and nothing more.
