@@ -57,8 +57,9 @@ def plan(body):
     if "decide" in schemas:
         audit = json.loads(frames(first, "read_record")[0][1])["record"]
         decision = {"interpretation": "as measured", "reason": "the next number of lanes"}
-        kept = audit["implementation"] if audit["verified"] else state["incumbent"]["id"]
         fields = schemas["decide"]["properties"]["decisions"]["items"]["properties"]
+        # Where the search decides about branches itself, only the incumbent is sure to be one.
+        kept = audit["implementation"] if audit["verified"] and "status" in fields else state["incumbent"]["id"]
         if "status" in fields:
             decision.update(implementation=kept, status="continue")
         if "follow_ups" in fields:
