@@ -31,6 +31,11 @@ class Rows(c.Structure):
     _fields_ = _fields("pointer data; long token_stride head_stride")
 
 
+def rows(tensor):
+    """A contiguous [tokens, columns] or [tokens, heads, columns] tensor of PyTorch as a contract takes it."""
+    return Rows(tensor.data_ptr(), tensor.stride(0), tensor.stride(1) if tensor.dim() == 3 else 0)
+
+
 class KvView(c.Structure):
     _fields_ = _fields("int layout page_size; pointer keys values; long sequence_stride page_stride token_stride head_stride;"
                        "pointer page_table; int page_table_stride page_count")

@@ -11,10 +11,11 @@ import sys
 
 
 def commit():
-    """The commit of the checkout that the script lies in, or "unknown"."""
+    """The commit of the checkout that the script lies in, with "-dirty" where files differ from it, or "unknown"."""
     try:
         root = pathlib.Path(__file__).resolve().parent
-        return subprocess.run(["git", "-C", str(root), "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
+        describe = ["git", "-C", str(root), "describe", "--always", "--exclude", "*", "--abbrev=40", "--dirty"]
+        return subprocess.run(describe, capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
 

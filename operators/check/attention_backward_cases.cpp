@@ -7,6 +7,7 @@
 #include "operators/attention_backward/reference.h"
 #include "operators/check/attention_backward_buffers.h"
 #include "operators/check/source.h"
+#include "operators/check/tensors.h"
 
 namespace tik::operators::check {
 namespace {
@@ -22,12 +23,6 @@ std::vector<tik_bf16> rows(int tokens, int columns, std::uint64_t seed) {
   std::vector<tik_bf16> all(std::size_t(tokens) * columns);
   for (int token = 0; token < tokens; ++token) write_row(&all[std::size_t(token) * columns], columns, seed, token);
   return all;
-}
-
-std::vector<double> doubles(std::vector<tik_bf16> const& numbers) {
-  std::vector<double> values(numbers.size());
-  std::transform(numbers.begin(), numbers.end(), values.begin(), [](tik_bf16 number) { return to_float(number); });
-  return values;
 }
 
 class BackwardCases {
@@ -78,8 +73,8 @@ class BackwardCases {
     AttentionBackwardShape const& shape = inputs_.shape;
     attention_backward::Reference exact = attention_backward::reference(
         {shape.query_heads, shape.kv_heads, shape.head_dim, 1 / std::sqrt(static_cast<float>(shape.head_dim))},
-        {0, inputs_.tokens}, doubles(inputs_.queries), doubles(inputs_.keys), doubles(inputs_.values),
-        doubles(inputs_.out_gradient));
+        {0, inputs_.tokens}, to_doubles(inputs_.queries), to_doubles(inputs_.keys), to_doubles(inputs_.values),
+        to_doubles(inputs_.out_gradient));
     std::transform(exact.out.begin(), exact.out.end(), inputs_.out.begin(),
                    [](double value) { return to_bf16(static_cast<float>(value)); });
     std::transform(exact.lse.begin(), exact.lse.end(), inputs_.lse.begin(), [](double value) { return float(value); });

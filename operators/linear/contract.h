@@ -37,7 +37,8 @@ typedef struct tik_linear_args {
   int64_t out_stride;    /* elements between rows of out: a multiple of 8, at least out_features */
   int32_t out_type;      /* a tik_number: bfloat16, rounded once from the fp32 sum, or that sum itself */
   /* 1: what wrote weight and bias has ended when this call, or the graph that holds it, is launched, as in a rollout whose
-   * weights stay: a backend may read them before the work that the stream does before this call has ended. 0 is always right. */
+   * weights stay: a backend may read them before the work that the stream does before this call has ended. 0 is always right.
+   */
   int32_t weight_settled;
   void* workspace; /* TIK_LINEAR_WORKSPACE_BYTES or NULL */
   void* stream;    /* a cudaStream_t; NULL on the CPU backend */
@@ -48,7 +49,7 @@ tik_status tik_linear(const tik_linear_args* args);
 /* Makes tik_linear ready for calls with these sizes, types and strides: the fastest of the vendor's algorithms and of this
  * library's kernels is found by measurement and its bits are compared with the canonical sum, once in a process for each device
  * and number of tokens (rounded up to a power of two or half as much again). Allocates up to 1.5 GB, less for few tokens, and
- * frees it; synchronises; takes 20 to 100 ms on an H200 (bench/results/h200/dense.json). tik_linear does this itself when it is
+ * frees it; synchronises; takes 17 to 94 ms on an H200 (bench/results/h200/dense.json). tik_linear does this itself when it is
  * needed and no graph is being captured; during a capture it refuses instead. `x`, `weight`, `bias` and `out` are not read or
  * written, but must be good. The CPU backend has nothing to prepare. */
 typedef tik_linear_args tik_linear_prepare_args;

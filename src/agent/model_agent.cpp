@@ -187,7 +187,7 @@ Result<bool> ModelAgent::converse(Stage& stage) {
   for (int calls = 0; calls < options_.most_calls; ++calls) {
     TIK_CHECK(within_limits());
     if (options_.name_choices) {
-      TIK_TRY(request.tools, stage.toolbox.name_choices());
+      TIK_TRY(request.tools, stage.toolbox.offer_what_is_there());
       repetitions.leave_out(request.tools);
     }
     Result<StreamState> asked = client_.ask(request, stage.purpose, cancel_);

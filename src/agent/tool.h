@@ -27,7 +27,8 @@ struct Tool {
   std::string name, title, description;
   Effect effect = Effect::reads;
   std::vector<Field> fields = {};
-  std::vector<std::vector<std::string>> ways = {}; // sets of arguments of which a call gives exactly one; empty: any that fit
+  std::vector<std::vector<std::string>> ways =
+      {}; // for the schema alone: sets of arguments of which a call gives one; the handler refuses the rest
 };
 
 // Longest text that an argument may hold, and most elements of a list.

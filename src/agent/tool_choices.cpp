@@ -106,14 +106,15 @@ std::vector<Tool> with_choices(std::vector<Tool> tools, View const& view, std::v
   std::map<Tool::Effect, Choices> const choices = {{Tool::Effect::reads, for_reading(view.state)},
                                                    {Tool::Effect::edits, for_edits(view.state, draft_files)},
                                                    {Tool::Effect::records, for_records(view)}};
-  bool other = false;
+  bool audited_takes_no_status = false;
   if (std::optional<ir::AuditId> const audit = view.state.awaiting_decision) {
     std::vector<std::string> const& decided = choices.at(Tool::Effect::records).at("implementation");
-    other = std::find(decided.begin(), decided.end(), to_string(view.state.audits.at(*audit))) == decided.end();
+    audited_takes_no_status =
+        std::find(decided.begin(), decided.end(), to_string(view.state.audits.at(*audit))) == decided.end();
   }
   for (Tool& tool : tools) {
     restrict(tool.fields, choices.at(tool.effect));
-    if (other && tool.name == "decide") require_implementation(tool.fields);
+    if (audited_takes_no_status && tool.name == "decide") require_implementation(tool.fields);
     if (tool.name == "edit") tool.ways = {{"file", "find", "replace"}, {"file", "content"}, {"diff"}, {"file", "remove"}};
   }
   return tools;

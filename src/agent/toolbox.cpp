@@ -83,7 +83,7 @@ std::string next_step(search::State const& state, bool drafting) {
 Toolbox::Toolbox(Desk& desk, Withheld withheld, Offer offer, AnswerLimits limits)
     : desk_(desk), withheld_(withheld), offer_(offer), limits_(limits), tools_(tool_table(withheld, offer, limits)) {}
 
-Result<std::vector<Tool>> Toolbox::name_choices() {
+Result<std::vector<Tool>> Toolbox::offer_what_is_there() {
   std::vector<std::string> names;
   if (draft_) {
     TIK_TRY(std::vector<SourceFile> const files, files_of("draft"));

@@ -65,7 +65,7 @@ class Toolbox {
   // From now on the schemas name what there is at present (with_choices), and calls are held to them. The answer: those of the
   // tools that are not refused now whatever their arguments, and lead on: begin_action as long as there is no draft, edit and
   // build with one, submit when its source is new.
-  Result<std::vector<Tool>> name_choices();
+  Result<std::vector<Tool>> offer_what_is_there();
   // What is wrong with the call is a refused Answer, so that the agent can do better; an Error is not the agent's fault.
   Result<Answer> call(std::string const& name, Json const& arguments);
 

@@ -67,13 +67,8 @@ Subject built_in_cpu(std::string note) {
   return {"cpu", std::make_unique<cases::HostDevice>(), cases::host_attention(), "", std::move(note)};
 }
 
-Result<Subject> on_gpu(std::filesystem::path const& file, Gpu gpu) {
-  TIK_TRY(OperatorsLibrary const library, load_operators(file));
-  if (library.backend != "sm90") {
-    return input_error(
-        fmt::format("{}: its backend is {}, which works on host memory: leave out --gpu.", file.string(), library.backend));
-  }
-  return Subject{library.backend, std::make_unique<GpuMemory>(std::move(gpu), library.functions), library.attention, file, ""};
+Subject on_gpu(OperatorsLibrary const& library, Gpu gpu) {
+  return {library.backend, std::make_unique<GpuMemory>(std::move(gpu), library.functions), library.attention, library.file, ""};
 }
 
 Result<Subject> from_library(Check const& options) {
@@ -83,7 +78,7 @@ Result<Subject> from_library(Check const& options) {
       return input_error(fmt::format("{}: its backend is sm90, for a GPU: leave out --cpu.", options.library.string()));
     Result<Gpu> gpu = open_gpu();
     if (!gpu) return machine_error(gpu.error().message);
-    return on_gpu(options.library, *std::move(gpu));
+    return on_gpu(library, *std::move(gpu));
   }
   if (options.gpu) {
     return input_error(fmt::format("{}: its backend is {}, which works on host memory: leave out --gpu.",
@@ -100,7 +95,12 @@ Result<Subject> choose_subject(Check const& options) {
   if (!gpu && options.gpu) return machine_error(gpu.error().message);
   if (!gpu) return built_in_cpu("The GPU kernels are not checked. " + gpu.error().message);
   std::optional<std::filesystem::path> const library = find_operators(gpu_library);
-  if (library) return on_gpu(*library, *std::move(gpu));
+  if (library) {
+    TIK_TRY(OperatorsLibrary const kernels, load_operators(*library));
+    if (kernels.backend == "sm90") return on_gpu(kernels, *std::move(gpu));
+    return input_error(fmt::format("{}: its backend is {}, not sm90: use the library of the same release.", library->string(),
+                                   kernels.backend));
+  }
   return machine_error(
       fmt::format("{} is here, but {} lies neither beside tik nor in ../lib: name it with --library, or check "
                   "the CPU backend with --cpu.",

@@ -6,25 +6,10 @@
 #include <type_traits>
 
 #include "operators/library.h"
+#include "src/base/symbols.h"
 
 namespace tik::cli {
 namespace {
-
-// Fills function pointers and remembers the first name that is not there.
-class Symbols {
- public:
-  explicit Symbols(void* library) : library_(library) {}
-  template <class Function>
-  void find(Function& function, char const* name) {
-    function = reinterpret_cast<Function>(dlsym(library_, name));
-    if (function == nullptr && missing_.empty()) missing_ = name;
-  }
-  std::string const& missing() const { return missing_; }
-
- private:
-  void* library_;
-  std::string missing_;
-};
 
 Result<void> same_version(std::filesystem::path const& file, std::string_view what, int found, int wanted) {
   if (found == wanted) return {};

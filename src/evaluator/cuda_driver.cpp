@@ -2,27 +2,9 @@
 
 #include <dlfcn.h>
 
+#include "src/base/symbols.h"
+
 namespace tik::evaluator::cuda {
-namespace {
-
-// Fills function pointers from a library and remembers the first name that is not there.
-class Symbols {
- public:
-  explicit Symbols(void* library) : library_(library) {}
-  template <class Pointer>
-  void find(Pointer& pointer, char const* name) {
-    pointer = reinterpret_cast<Pointer>(dlsym(library_, name));
-    if (pointer == nullptr && missing_.empty()) missing_ = name;
-  }
-  std::string const& missing() const { return missing_; }
-
- private:
-  void* library_;
-  std::string missing_;
-};
-
-} // namespace
-
 std::string Driver::describe(Status status) const {
   char const *name = nullptr, *text = nullptr;
   GetErrorName(status, &name);

@@ -10,8 +10,7 @@ std::set<ir::ImplementationId> frontier_after(State const& state, agent::Managem
     frontier.erase(decision.implementation);
     auto const decided = state.implementations.find(decision.implementation);
     bool const verified = decided != state.implementations.end() && decided->second.verified;
-    bool const active = decision.status != ir::BranchStatus::archived && decision.status != ir::BranchStatus::abandoned;
-    if (verified && active) frontier.insert(decision.implementation);
+    if (verified && is_active(decision.status)) frontier.insert(decision.implementation);
   }
   return frontier;
 }

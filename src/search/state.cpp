@@ -69,18 +69,8 @@ struct Fold {
     state.frontier.erase(event.implementation);
     state.archive.erase(event.implementation);
     if (!implementation.verified) return;
-    switch (event.status) {
-      case ir::BranchStatus::continued:
-      case ir::BranchStatus::merge:
-      case ir::BranchStatus::reactivated:
-        state.frontier.insert(event.implementation);
-        break;
-      case ir::BranchStatus::archived:
-        state.archive.insert(event.implementation);
-        break;
-      case ir::BranchStatus::abandoned:
-        break;
-    }
+    if (is_active(event.status)) state.frontier.insert(event.implementation);
+    if (event.status == ir::BranchStatus::archived) state.archive.insert(event.implementation);
   }
 
   void operator()(ir::UsageEvent const& event) const { state.model_tokens += event.tokens; }

@@ -11,6 +11,11 @@
 
 namespace tik::search {
 
+// A branch with this status is one to build on: its implementation, once verified, is in the frontier.
+constexpr bool is_active(ir::BranchStatus status) {
+  return status == ir::BranchStatus::continued || status == ir::BranchStatus::merge || status == ir::BranchStatus::reactivated;
+}
+
 struct ImplementationState {
   bool audited = false, verified = false, measured = false, within_limits = false;
   std::optional<double> total_us;

@@ -65,7 +65,7 @@ class Tools : public search::test::SmallSearch {
   }
   // The tools that a model held to schemas is offered now.
   std::vector<Tool> callable() {
-    auto tools = toolbox_->name_choices();
+    auto tools = toolbox_->offer_what_is_there();
     EXPECT_TRUE(tools) << tools.error().message;
     return tools.value_or(std::vector<Tool>{});
   }

@@ -59,7 +59,7 @@ class TwoKernels {
 std::vector<sm90::StripCut> strip_cuts() {
   std::vector<sm90::StripCut> cuts;
   auto const add = [&](sm90::StripCut const& cut) {
-    bool const holds_stages = cut.ring_bytes >= 3 * 256 * (cut.strip_rows + 8 + cut.tile_tokens);
+    bool const holds_stages = cut.ring_bytes >= sm90::fewest_stages * sm90::stage_bytes(cut.tile_tokens, cut.strip_rows);
     bool const shares = cut.x_sharers * cut.strip_sharers > 1;
     bool const shares_in_eights = cut.tile_tokens % (8 * cut.x_sharers) == 0 && cut.strip_rows % (8 * cut.strip_sharers) == 0;
     if (holds_stages && (!shares || shares_in_eights)) cuts.push_back(cut);

@@ -17,7 +17,7 @@ import torch
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "operators"))
 
 import contracts
-from contracts import Rows
+from contracts import rows
 
 BF16_ROUNDING = 2**-8 * 1.0625  # half a step of bfloat16 at most, and some more
 FP32_SUMS = 1e-5
@@ -234,11 +234,6 @@ class Cases:
             yield self.head(37, 1536, 5000, temperature)
         for lengths, query_heads, kv_heads, dim in (([1, 64, 131], 12, 2, 128), ([300], 8, 8, 64), ([90, 200], 16, 1, 128)):
             yield self.attention(lengths, query_heads, kv_heads, dim)
-
-
-def rows(tensor):
-    """[tokens, columns] or [tokens, heads, columns], contiguous."""
-    return Rows(tensor.data_ptr(), tensor.stride(0), tensor.stride(1) if tensor.dim() == 3 else 0)
 
 
 def main():

@@ -113,6 +113,11 @@ cut["body"] = stream("submit", '{"scope": "la', {}, finish="length")
 cut["answer"] = wire.answer(cut["body"])
 assert findings.calls_match_schemas([cut]) == [] and findings.arguments_of([cut], "submit") == []
 
+# Ways of a call: one of them must fit.
+WAYS = SUBMIT | {"required": [], "anyOf": [SUBMIT | {"properties": {"scope": TEXT}, "required": ["scope"]}]}
+assert wire.violation(WAYS, {"scope": "a"}) is None
+assert "none of the alternatives" in wire.violation(WAYS, {"scope": "a", "contradiction": "b"})
+
 # The recorded search of tests/serve, with all that went wrong in it: its calls in order.
 names = []
 with open(os.path.join(SOURCE, "tests/serve/recordings/openai.jsonl")) as lines:

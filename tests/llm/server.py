@@ -1,6 +1,6 @@
 """A llama.cpp server with SmolLM2-135M-Instruct on a free port of this machine, for as long as its standard input stays open.
 
-server.py [--context N] [--threads N]: prints its address, then one line "ready" once the model answers. Needs the packages of
+server.py [--context N] [--threads N]: prints its address once the model is loaded. Needs the packages of
 requirements.txt.
 """
 

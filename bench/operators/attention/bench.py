@@ -14,6 +14,7 @@ import json
 import math
 import pathlib
 import platform
+import statistics
 import sys
 import time
 
@@ -197,10 +198,6 @@ HEADER = (f"{'entry':6} {'heads':8} {'batch':>5} {'tokens':>6} {'tik us':>9} {'s
           f"{'pg16':>6} {'pg64':>6}")
 
 
-def mean(values):
-    return sum(values) / len(values)
-
-
 def goals(results):
     """The figures of the goal, for the paper's head shape; what was not measured is left out."""
     ours = [r for r in results if (r["q_heads"], r["kv_heads"]) == (32, 8)]
@@ -210,7 +207,7 @@ def goals(results):
     limits = [r["tik_us"] / (1.05 * r["limit_us"] + 2.0) for r in decode]
     figures = {}
     if full:
-        figures["full_vs_flash_attention_3_mean_ratio"] = mean(full)
+        figures["full_vs_flash_attention_3_mean_ratio"] = statistics.mean(full)
         figures["full_vs_flash_attention_3_worst_ratio"] = min(full)
     if decode:
         figures["decode_vs_best_peer_geometric_mean"] = results_file.geometric_mean(best)

@@ -3,7 +3,7 @@
 
   bench.py --library libtik_operators_sm90.so [--json FILE] [--quick] [--seconds N]
 
-For every cell: the median of single calls, ours and the peers' in an order that changes each round, each after the L2 cache was
+For every cell: the median of replays of CUDA graphs of one call, ours and the peers' in an order that changes each round, each after the L2 cache was
 overwritten. Peers are the backward of torch.nn.functional.scaled_dot_product_attention through cuDNN and through FlashAttention-2, causal,
 one sequence, with keys and values of the same heads as ours (enable_gqa), as they run by default and, where PyTorch offers it,
 with deterministic algorithms. TFLOP/s count five products over half of the square. Errors are the largest against float64, as a part of
@@ -31,13 +31,6 @@ ROUNDS = 9
 CELLS = [(32, 8, 128, tokens) for tokens in (1024, 2048, 4096, 8192, 16384)] + [(12, 2, 128, 4096), (14, 2, 64, 4096)]
 PEERS = {"cudnn": SDPBackend.CUDNN_ATTENTION, "flash_attention_2": SDPBackend.FLASH_ATTENTION}
 WITH_FLOAT64 = 1024  # tokens up to which errors are computed
-
-
-class Call:
-    """What a timer replays."""
-
-    def __init__(self, replay):
-        self.replay = replay
 
 
 class Cell:
@@ -70,11 +63,7 @@ class Cell:
         torch.cuda.synchronize()
 
     def backward_args(self):
-        query_heads, _, dim = self.heads
-
-        def rows(tensor):
-            return contracts.Rows(tensor.data_ptr(), tensor.shape[1] * dim, dim)
-
+        rows, query_heads = contracts.rows, self.heads[0]
         size = self.library.bytes("attention_full_backward_workspace", self.tokens, query_heads)
         self.workspace = torch.empty(size, dtype=torch.uint8, device="cuda")
         return contracts.AttentionFullBackwardArgs(
@@ -105,28 +94,19 @@ class Cell:
         return [gradient.transpose(0, 1) for gradient in torch.autograd.grad(out, inputs, self.g.double().transpose(0, 1))]
 
     def measure(self):
-        contenders, results = {"tik": Call(self.tik)}, {}
-        self.tik()
-        torch.cuda.synchronize()
+        contenders, results = {"tik": self.timer.capture(lambda _: self.tik(), 1)}, {}
         first = [gradient.clone() for gradient in self.gradients]
         for name, backend in PEERS.items():
             for deterministic in (False, True):
                 label = name + (" deterministic" if deterministic else "")
+                torch.use_deterministic_algorithms(deterministic)
                 try:
                     call = self.peer(backend)
-
-                    def replay(call=call, deterministic=deterministic):
-                        torch.use_deterministic_algorithms(deterministic)
-                        call()
-                        torch.use_deterministic_algorithms(False)
-
-                    torch.use_deterministic_algorithms(deterministic)
                     results[label] = [gradient[0].transpose(0, 1) for gradient in call()]
-                    torch.use_deterministic_algorithms(False)
-                    contenders[label] = Call(replay)
+                    contenders[label] = self.timer.capture(lambda _, call=call: call(), 1)
                 except RuntimeError as error:
-                    torch.use_deterministic_algorithms(False)
                     print(f"  {label} {self.heads} {self.tokens}: {str(error).splitlines()[0]}", file=sys.stderr)
+                torch.use_deterministic_algorithms(False)
         samples = result.in_turns(contenders, ROUNDS, self.timer.time)
         same = all(torch.equal(a, b) for a, b in zip(first, self.gradients))
         median = {name: statistics.median(values) for name, values in samples.items()}
@@ -135,7 +115,7 @@ class Cell:
         cell = {"operator": "attention_full_backward", "shape": f"{query_heads}/{kv_heads}x{dim}", "rows": self.tokens,
                 "tik_us": median.pop("tik"), "peers": median}
         cell["tik_tflops"] = operations / cell["tik_us"] / 1e6
-        cell["repeats_with_same_bits"] = f"{ROUNDS + 1} of {ROUNDS + 1}" if same else "no"
+        cell["last_repeat_has_same_bits"] = same
         if self.tokens <= WITH_FLOAT64:
             exact = self.exact()
             results["tik"] = self.gradients
@@ -148,7 +128,7 @@ class Cell:
 def line_of(cell):
     peers = "  ".join(f"{name} {us:.1f} ({us / cell['tik_us']:.3f})" for name, us in cell["peers"].items())
     return (f"{cell['shape']:10} {cell['rows']:6} {cell['tik_us']:9.1f} us {cell['tik_tflops']:6.1f} TFLOP/s  same bits "
-            f"{cell['repeats_with_same_bits']}  {peers}  {cell.get('largest_errors', '')}")
+            f"{cell['last_repeat_has_same_bits']}  {peers}  {cell.get('largest_errors', '')}")
 
 
 def write(options, machine, left_out, measured):
@@ -171,12 +151,11 @@ def main():
     for heads in CELLS[2:3] if options.quick else CELLS:
         if time.time() - started > options.seconds:
             left_out.append(str(heads))
-            continue
-        measured.append(Cell(library, attention, timer, *heads).measure())
-        print(line_of(measured[-1]), flush=True)
-        torch.cuda.empty_cache()
+        else:
+            measured.append(Cell(library, attention, timer, *heads).measure())
+            print(line_of(measured[-1]), flush=True)
+            torch.cuda.empty_cache()
         write(options, machine, left_out, measured)
-    write(options, machine, left_out, measured)
 
 
 if __name__ == "__main__":

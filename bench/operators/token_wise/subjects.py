@@ -19,11 +19,6 @@ DECODE_CONTEXT = 2048  # tokens that a sequence of a decode step has room for
 DECODE_PAGES = 64  # of a cache, most of which the call does not touch
 
 
-def rows_of(tensor):
-    """A [tokens, columns] or [tokens, heads, head_dim] tensor as a contract takes it."""
-    return contracts.Rows(tensor.data_ptr(), tensor.stride(0), tensor.stride(1) if tensor.dim() == 3 else 0)
-
-
 class Workplace:
     """The device, our library, and what all subjects share."""
 
@@ -92,10 +87,10 @@ class RmsNorm(Subject):
         return s
 
     def tik(self, s):
-        args = contracts.RmsNormArgs(tokens=self.tokens, heads=1, columns=self.model.hidden, epsilon=cells.EPSILON, x=rows_of(s.x),
-                                     weight=s.weight.data_ptr(), out=rows_of(s.out))
+        args = contracts.RmsNormArgs(tokens=self.tokens, heads=1, columns=self.model.hidden, epsilon=cells.EPSILON, x=contracts.rows(s.x),
+                                     weight=s.weight.data_ptr(), out=contracts.rows(s.out))
         if self.residual:
-            args.residual, args.sum = rows_of(s.residual), rows_of(s.sum)
+            args.residual, args.sum = contracts.rows(s.residual), contracts.rows(s.sum)
         return "rms_norm", args
 
     def outputs(self, s):
@@ -179,7 +174,7 @@ class QkNorm(_OfHeads):
 
     def tik(self, s):
         return "rms_norm", contracts.RmsNormArgs(tokens=self.tokens, heads=self.model.query_heads, columns=self.model.head_dim,
-                                                 epsilon=cells.EPSILON, x=rows_of(s.q), weight=s.weight.data_ptr(), out=rows_of(s.out))
+                                                 epsilon=cells.EPSILON, x=contracts.rows(s.q), weight=s.weight.data_ptr(), out=contracts.rows(s.out))
 
     def outputs(self, s):
         return [s.out]
@@ -204,8 +199,8 @@ class Rotary(_OfHeads):
     def tik(self, s):
         return "rotary", contracts.RotaryArgs(tokens=self.tokens, query_heads=self.model.query_heads, key_heads=self.model.kv_heads,
                                               head_dim=self.model.head_dim, settled=1, table_positions=TABLE_POSITIONS, table=s.shared.table.data_ptr(),
-                                              positions=s.shared.positions.data_ptr(), queries=rows_of(s.q), keys=rows_of(s.k),
-                                              queries_out=rows_of(s.q_out), keys_out=rows_of(s.k_out))
+                                              positions=s.shared.positions.data_ptr(), queries=contracts.rows(s.q), keys=contracts.rows(s.k),
+                                              queries_out=contracts.rows(s.q_out), keys_out=contracts.rows(s.k_out))
 
     def outputs(self, s):
         return [s.q_out, s.k_out]
@@ -227,7 +222,7 @@ class KvWrite(_OfHeads):
 
     def tik(self, s):
         return "kv_write", contracts.KvWriteArgs(tokens=self.tokens, kv_heads=self.model.kv_heads, head_dim=self.model.head_dim,
-                                                 keys=rows_of(s.k), values=rows_of(s.v), target=self.target(s))
+                                                 keys=contracts.rows(s.k), values=contracts.rows(s.v), target=self.target(s))
 
     def outputs(self, s):
         return self.written(s)
@@ -255,8 +250,8 @@ class QkNormRopeKvWrite(_OfHeads):
         weights = [weight.data_ptr() if weight is not None else None for weight in (s.q_weight, s.k_weight)]
         return "qk_norm_rope_kv_write", contracts.QkNormRopeKvWriteArgs(
             tokens=self.tokens, query_heads=self.model.query_heads, kv_heads=self.model.kv_heads, head_dim=self.model.head_dim,
-            epsilon=cells.EPSILON, queries=rows_of(s.q), keys=rows_of(s.k), values=rows_of(s.v), query_weight=weights[0],
-            key_weight=weights[1], table_positions=TABLE_POSITIONS, table=s.shared.table.data_ptr(), queries_out=rows_of(s.q_out),
+            epsilon=cells.EPSILON, queries=contracts.rows(s.q), keys=contracts.rows(s.k), values=contracts.rows(s.v), query_weight=weights[0],
+            key_weight=weights[1], table_positions=TABLE_POSITIONS, table=s.shared.table.data_ptr(), queries_out=contracts.rows(s.q_out),
             target=self.target(s))
 
     def outputs(self, s):
@@ -278,8 +273,8 @@ class Swiglu(Subject):
         return types.SimpleNamespace(gate=gate, up=up, out=self.workplace.empty(self.tokens, self.model.intermediate))
 
     def tik(self, s):
-        return "swiglu", contracts.SwigluArgs(tokens=self.tokens, columns=self.model.intermediate, gate=rows_of(s.gate), up=rows_of(s.up),
-                                              out=rows_of(s.out))
+        return "swiglu", contracts.SwigluArgs(tokens=self.tokens, columns=self.model.intermediate, gate=contracts.rows(s.gate), up=contracts.rows(s.up),
+                                              out=contracts.rows(s.out))
 
     def outputs(self, s):
         return [s.out]

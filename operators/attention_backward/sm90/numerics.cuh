@@ -10,7 +10,8 @@ namespace tik::operators::attention_backward {
 // Queries, or keys, of a block of threads: gradients of keys begin at the multiple of it below the key.
 inline constexpr int tile_rows = 64;
 
-// lse in the scale of exponents of two; rows that no sequence has get +infinity, which makes their weights +0.
+// lse in the scale of exponents of two. A row past the end of a sequence has zeros for all it holds, so it adds nothing,
+// whatever its weight is.
 __device__ __forceinline__ float lse_log2(float lse) { return multiply(lse, 1.44269504f); }
 
 // p of the contract.

@@ -4,6 +4,7 @@
 
 #include <cuda_runtime.h>
 
+#include <iterator>
 #include <vector>
 
 #include "operators/linear/contract.h"
@@ -23,7 +24,7 @@ struct StripCut {
 #define TIK_WIDTH(width) width,
 inline constexpr int strip_widths[] = {TIK_STRIP_WIDTHS(TIK_WIDTH)};
 #undef TIK_WIDTH
-inline constexpr int largest_strip_rows = 192;
+inline constexpr int largest_strip_rows = std::end(strip_widths)[-1];
 inline constexpr int largest_ring_bytes = 216 * 1024; // one block a multiprocessor
 inline constexpr int half_ring_bytes = 102 * 1024;    // two
 
@@ -33,6 +34,7 @@ inline constexpr int half_ring_bytes = 102 * 1024;    // two
 inline constexpr int stage_chunks = 2;
 inline constexpr int chunk_row_bytes = 128;
 inline constexpr int fewest_stages = 2;
+constexpr int64_t blocks_of(int64_t size, int64_t block) { return (size + block - 1) / block; }
 constexpr __device__ __host__ int laid_rows(int strip_rows) { return (strip_rows + 7) / 8 * 8; }
 constexpr __device__ __host__ int stage_bytes(int tile_tokens, int strip_rows) {
   return stage_chunks * chunk_row_bytes * (tile_tokens + laid_rows(strip_rows));

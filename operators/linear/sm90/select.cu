@@ -11,7 +11,6 @@ namespace {
 
 constexpr int largest_tile = 64;
 
-int64_t blocks_of(int64_t size, int64_t block) { return (size + block - 1) / block; }
 int round_up(int size, int step) { return static_cast<int>(blocks_of(size, step)) * step; }
 
 // Rows of a strip when `blocks` blocks run at a time and every round of them has as many.

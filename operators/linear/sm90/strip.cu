@@ -8,8 +8,6 @@
 namespace tik::operators::sm90 {
 namespace {
 
-int64_t blocks_of(int64_t size, int64_t block) { return (size + block - 1) / block; }
-
 template <int Width>
 cudaError_t launch(tik_linear_args const& args, StripCut const& cut) {
   auto const x_map =

@@ -4,6 +4,7 @@
 #include "operators/arithmetic.h"
 #include "operators/attention/reference.h"
 #include "operators/attention_backward/reference.h"
+#include "operators/check/tensors.h"
 #include "tests/operators/differences.h"
 
 namespace tik::operators::attention_backward {
@@ -33,12 +34,6 @@ std::vector<tik_bf16> rounded(std::vector<double> const& numbers) {
   return values;
 }
 
-std::vector<double> doubles(std::vector<tik_bf16> const& numbers) {
-  std::vector<double> values;
-  for (tik_bf16 const number : numbers) values.push_back(to_float(number));
-  return values;
-}
-
 TEST(AttentionBackwardReference, TheFunctionIsThatOfAttention) {
   tik_attention_shape const shape{6, 2, 64, 0.125f};
   std::vector<std::int32_t> const offsets{0, 9, 30};
@@ -59,8 +54,8 @@ TEST(AttentionBackwardReference, TheFunctionIsThatOfAttention) {
   args.kv.head_stride = 64;
   attention::Reference forward;
   ASSERT_FALSE(attention::compute_reference(attention::Entry::full, args, forward));
-  Reference const both =
-      reference(shape, offsets, doubles(queries), doubles(keys), doubles(values), std::vector<double>(queries.size()));
+  Reference const both = reference(shape, offsets, check::to_doubles(queries), check::to_doubles(keys),
+                                   check::to_doubles(values), std::vector<double>(queries.size()));
   ASSERT_EQ(both.out.size(), forward.out.size());
   for (std::size_t i = 0; i < both.out.size(); ++i) ASSERT_NEAR(both.out[i], forward.out[i], 1e-12) << i;
   for (std::size_t i = 0; i < both.lse.size(); ++i) ASSERT_NEAR(both.lse[i], forward.lse[i], 1e-12) << i;

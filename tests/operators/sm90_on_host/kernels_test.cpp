@@ -11,33 +11,21 @@ namespace {
 
 #ifdef TIK_SM90_ON_HOST
 
-// The memory of the host, and kernels for Hopper that run there.
-class HopperOnHost final : public Device {
- public:
-  HopperOnHost() : functions_(cpu_functions()) {
-    functions_.rms_norm = sm90::rms_norm;
-    functions_.rotary = sm90::rotary;
-    functions_.kv_write = sm90::kv_write;
-    functions_.qk_norm_rope_kv_write = sm90::qk_norm_rope_kv_write;
-    functions_.swiglu = sm90::swiglu;
-    functions_.swiglu_backward = sm90::swiglu_backward;
-    functions_.embedding = sm90::embedding;
-  }
-  std::string name() const override { return "Hopper's kernels on the host"; }
-  Functions const& functions() const override { return functions_; }
-  void* allocate(std::size_t bytes) override { return host_.allocate(bytes); }
-  void release(void* memory) noexcept override { host_.release(memory); }
-  void upload(void* to, void const* from, std::size_t bytes) override { host_.upload(to, from, bytes); }
-  void download(void* to, void const* from, std::size_t bytes) override { host_.download(to, from, bytes); }
-  void poison(void* memory, std::size_t bytes) override { host_.poison(memory, bytes); }
-
- private:
-  Functions functions_;
-  HostDevice host_;
-};
+// The CPU backend with the kernels for Hopper in its place, where they run on the host.
+Functions hopper_on_host() {
+  Functions functions = cpu_functions();
+  functions.rms_norm = sm90::rms_norm;
+  functions.rotary = sm90::rotary;
+  functions.kv_write = sm90::kv_write;
+  functions.qk_norm_rope_kv_write = sm90::qk_norm_rope_kv_write;
+  functions.swiglu = sm90::swiglu;
+  functions.swiglu_backward = sm90::swiglu_backward;
+  functions.embedding = sm90::embedding;
+  return functions;
+}
 
 void expect_bits_of_the_cpu(std::unique_ptr<TokenOperator> checked, Extent extent) {
-  HopperOnHost device;
+  HostDevice device(hopper_on_host());
   Results results([](Line const& line, bool passed, std::string const& label, std::string const& detail) {
     EXPECT_TRUE(passed) << line.operator_name << " " << line.shape << ", " << label << ": " << detail;
   });
@@ -70,7 +58,7 @@ TEST(HopperKernelsOnTheHost, ElementsAndCopiesHaveTheBitsOfTheCpu) {
 }
 
 TEST(HopperKernelsOnTheHost, CachesHaveTheBitsOfTheCpu) {
-  HopperOnHost device;
+  HostDevice device(hopper_on_host());
   HostDevice host;
   struct Case {
     CacheShape shape;
