@@ -72,7 +72,7 @@ class Partials {
     return reinterpret_cast<float2*>(output_ + (static_cast<int64_t>(part) * Shape::block_rows + row) * Shape::head_dim +
                                      column);
   }
-  // Running maximum and sum; every rank has its own copy, so that a rank's arrival counter covers all it reads.
+  // Running reference and sum; every rank has its own copy, so that a rank's arrival counter covers all it reads.
   __device__ __forceinline__ float2* state(int part, int rank, int row) const {
     return state_ + (static_cast<int64_t>(part) * ranks + rank) * Shape::block_rows + row;
   }

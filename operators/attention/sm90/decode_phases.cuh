@@ -157,8 +157,9 @@ __device__ __forceinline__ void compute_weights(DecodeShared<Shape>& shared, Dec
     int const row = block * 8 + lane / 4;
     float before = minus_infinity;
 #pragma unroll
-    for (int t = 0; t < tiles_per_part - 1; ++t) before = fmaxf(before, t < tile ? shared.tile_max[t][row] : minus_infinity);
-    float const most = fmaxf(before, of_tile[block]);
+    for (int t = 0; t < tiles_per_part - 1; ++t)
+      before = t < tile ? reference(before, shared.tile_max[t][row], params.scale_log2) : before;
+    float const most = reference(before, of_tile[block], params.scale_log2);
     float const scaled = scaled_max(most, params.scale_log2);
     if (Shape::row_blocks > 1) read_scores(block); // again: registers do not hold those of two blocks
     float sums[own_groups];

@@ -86,7 +86,7 @@ struct DecodeShared {
   int32_t pages[page_entries];           // the pages of the part; for other pages
   // Clusters of all parts: what the earlier parts left, in the block of the last.
   alignas(16) float2 partial_output[Shape::parts == 1 ? 1 : Shape::parts - 1][Shape::block_rows][Shape::columns / 2];
-  float2 partial_state[Shape::parts == 1 ? 1 : Shape::parts - 1][Shape::block_rows]; // running maximum and sum
+  float2 partial_state[Shape::parts == 1 ? 1 : Shape::parts - 1][Shape::block_rows]; // running reference and sum
   alignas(8) uint64_t full[Shape::stages];
   uint64_t empty[Shape::stages];
   uint64_t scores_arrived;                                           // cluster: the scores of all groups

@@ -96,8 +96,8 @@ class OverlappedConsumer {
                                  parameters_.scale_log2);
       pending.fold = false;
       pending.first_fold = false;
-    } else if (!pending.fresh) {
-      rescale_rows(o, pending.alpha);
+    } else if (!pending.fresh && __any_sync(~0u, pending.alpha[0] != 1.0f || pending.alpha[1] != 1.0f)) {
+      rescale_rows(o, pending.alpha); // by 1 in no row: a product by 1 is exact
     }
   }
 

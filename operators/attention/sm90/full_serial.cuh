@@ -124,7 +124,8 @@ class SerialConsumer {
       mask_scores<keys>(s, keys - group_rows, row_in_group() + keys - group_rows);
     }
     weigh<keys>(s, part, alpha, parameters_.scale_log2);
-    rescale_rows(o, alpha); // the first tile of a part multiplies by zero, and its product ignores the result
+    // The first tile of a part multiplies by zero, and its product ignores the result; most others by 1 in all rows.
+    if (__any_sync(~0u, alpha[0] != 1.0f || alpha[1] != 1.0f)) rescale_rows(o, alpha);
     pack<keys>(w, s);
     wait_values();
     multiply_values<keys>(o, w, !first_of_part);

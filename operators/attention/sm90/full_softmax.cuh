@@ -1,5 +1,5 @@
 // The softmax of the full-sequence kernel, on scores in the registers of a wgmma accumulator (full_overlapped.cuh says which
-// lane holds what): mask, running maximum and sum, weights, and the fold of a finished part.
+// lane holds what): mask, running reference and sum, weights, and the fold of a finished part.
 #pragma once
 
 #include "operators/attention/sm90/full_shared.cuh"
@@ -7,7 +7,7 @@
 
 namespace tik::attention::sm90 {
 
-// Maximum and sum of the two rows of a lane.
+// Reference and sum of the two rows of a lane.
 struct RowState {
   float m[2];
   float l[2]; // within a part the lane's class of the sum, in total the whole sum
@@ -44,9 +44,9 @@ __device__ __forceinline__ void mask_scores(float (&s)[keys / 2], int first, int
   }
 }
 
-// The rows' maximum moves on. alpha is what sums and output of the part are to be multiplied with, shift what weight() takes.
-// There is an instruction for the maximum of three integers, but none for three floats; where the result is not negative, both
-// orders agree.
+// The rows' reference follows their maximum. alpha is what sums and output of the part are to be multiplied with, shift what
+// weight() takes. There is an instruction for the maximum of three integers, but none for three floats; where the result is not
+// negative, both orders agree.
 template <int keys>
 __device__ __forceinline__ void advance_max(float const (&s)[keys / 2], RowState& part, float (&alpha)[2], float (&shift)[2],
                                             float scale) {
@@ -76,7 +76,7 @@ __device__ __forceinline__ void advance_max(float const (&s)[keys / 2], RowState
   }
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    part.m[half] = __int_as_float(top[half]);
+    part.m[half] = reference(before[half], __int_as_float(top[half]), scale);
     shift[half] = scaled_max(part.m[half], scale);
     alpha[half] = rescale(before[half], part.m[half], scale);
   }

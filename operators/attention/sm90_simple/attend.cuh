@@ -42,7 +42,7 @@ struct Group {
   __device__ int64_t row(int position_of_row) const { return first_row + (position_of_row - first_position); }
 };
 
-// The state of the two rows of a lane, within a part or in total: maximum, sum, output [head_dim / 8][row, column].
+// The state of the two rows of a lane, within a part or in total: reference, sum, output [head_dim / 8][row, column].
 template <int head_dim>
 struct Rows {
   float m[2];
@@ -171,7 +171,7 @@ __device__ void run_tile(Rows<head_dim>& part, bool first_of_part, uint32_t cons
   float s[score_blocks][4];
   compute_scores<head_dim>(s, q, args, group, lane, tile_start);
   for (int half = 0; half < 2; ++half) {
-    float const m = first_of_part ? row_max(s, half) : fmaxf(part.m[half], row_max(s, half));
+    float const m = first_of_part ? row_max(s, half) : reference(part.m[half], row_max(s, half), scale);
     float const sum = weigh(s, half, m, scale);
     float const alpha = first_of_part ? 0.0f : rescale(part.m[half], m, scale);
     part.l[half] = first_of_part ? sum : accumulate_sum(part.l[half], alpha, sum);

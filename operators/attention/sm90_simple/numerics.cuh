@@ -7,7 +7,7 @@
 //     for tile = each tile of tile_keys keys in the part, up to the one that holds p:
 //       s[j]  = chain of k16 steps over head_dim, from +0              (tensor core, bf16 x bf16 -> fp32)
 //       s[j]  = -infinity where j > p
-//       m'    = max(m, max_j s[j])                                     (m = -infinity at the start of a part)
+//       m'    = reference(m, max_j s[j])                               (m = -infinity at the start of a part)
 //       w[j]  = weight(s[j], m')
 //       alpha = rescale(m, m')
 //       l[t]  = first tile of the part ? tile_sum_t(w) : fma(l[t], alpha, tile_sum_t(w))      (t = 0..3, see TileSum)
@@ -42,7 +42,15 @@ __device__ __forceinline__ float exp2_ftz(float x) {
   return y;
 }
 
-// The running maximum times the scale, rounded once; weight() takes it so that it is computed once a row and tile.
+// What the weights of a part are relative to: a maximum that moves only when a score passes it by more than a factor of 2^8 in
+// weight. So after the first tile of a part there is rarely anything to rescale, and weights stay below 2^8, far from where
+// fp32 or bf16 would overflow. m is the maximum of a tile, with or without those before it.
+inline constexpr float largest_lag = 8.0f;
+__device__ __forceinline__ float reference(float before, float m, float scale_log2) {
+  return __fmul_rn(__fsub_rn(m, before), scale_log2) > largest_lag ? m : before;
+}
+
+// The reference times the scale, rounded once; weight() takes it so that it is computed once a row and tile.
 __device__ __forceinline__ float scaled_max(float m, float scale_log2) { return __fmul_rn(m, scale_log2); }
 
 // w = 2^(s * scale - m * scale). A masked score is -infinity and gives exactly +0. m is finite: a row never executes a tile
@@ -51,7 +59,7 @@ __device__ __forceinline__ float weight(float s, float scale_log2, float scaled_
   return exp2_ftz(__fmaf_rn(s, scale_log2, -scaled_max));
 }
 
-// What the old sums are multiplied with when the maximum moves from m_old to m_new >= m_old. 1 when it stays.
+// What the old sums are multiplied with when the reference moves from m_old to m_new >= m_old. 1 when it stays.
 __device__ __forceinline__ float rescale(float m_old, float m_new, float scale_log2) {
   return exp2_ftz(__fmul_rn(__fsub_rn(m_old, m_new), scale_log2));
 }
