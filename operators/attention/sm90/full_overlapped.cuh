@@ -4,10 +4,10 @@
 // A lane holds rows `quad` and `quad + 8` of its warp's 16 and, of each 8 columns, numbers 2 * lane_in_quad + {0, 1}: element
 // 4 * block + 2 * half + i of an accumulator is column 8 * block + 2 * lane_in_quad + i of row quad + 8 * half.
 //
-// The scores of a tile are multiplied together with the product of the weights before it and V, and the softmax of one group
-// runs under the products of the other. What the output needs before its product, a rescaling or the fold of a finished part,
-// is done while the scores are multiplied. Both groups run the same instructions, so that those of a tile stay in the
-// instruction cache.
+// The scores of a tile are multiplied together with the product of the weights before it and V, also where those are of the
+// item before, and the softmax of one group runs under the products of the other: they take turns at the tensor cores. What the
+// output needs before its product, a rescaling or the fold of a finished part, is done while the scores are multiplied. Both
+// groups run the same instructions, so that those of a tile stay in the instruction cache.
 #pragma once
 
 #include "operators/attention/sm90/full_output.cuh"
@@ -19,7 +19,7 @@
 
 namespace tik::attention::sm90 {
 
-enum NamedBarrier : uint32_t { first_next_item = 1 }; // + group
+enum NamedBarrier : uint32_t { first_next_item = 1, first_turn = 3 }; // + group
 
 template <typename Shared>
 class OverlappedConsumer {
@@ -34,8 +34,8 @@ class OverlappedConsumer {
         group_(__shfl_sync(~0u, threadIdx.x / group_threads, 0)),
         arrives_(every_lane_arrives || threadIdx.x % 32 == 0) {}
 
-  // Takes items until none is left. An item is finished while the first scores of the next are multiplied, where that one's
-  // queries are there in time.
+  // Takes items until none is left. The last product of an item runs together with the first scores of the next, where that
+  // one's queries are there in time.
   __device__ __forceinline__ void run() {
     WorkItem item;
     if (!take_item(item)) return;
@@ -44,21 +44,33 @@ class OverlappedConsumer {
     RowState part;
     Pending pending;
     start_item(item, w, part);
+    if (group_ == 1) pass_turn();
     while (true) {
       int const tiles = item.block + 1;
       pending.restart();
-      if (tiles > 1) compute_tiles(o, w, part, pending, tiles);
-      if (group_ == 0) {
-        compute_end<group_rows>(o, w, part, pending, tiles);
-      } else {
-        compute_end<2 * group_rows>(o, w, part, pending, tiles);
+      if (tiles > 1) {
+        compute_tiles(o, w, part, pending, tiles);
+        if (group_ == 0) {
+          compute_last_tile<group_rows>(o, w, part, pending, tiles);
+        } else {
+          compute_last_tile<2 * group_rows>(o, w, part, pending, tiles);
+        }
       }
       WorkItem next;
       bool const here = item_here();
       if (here) take_item(next);
       if (here && next.sequence >= 0) {
-        change_item(item, next, o, w, part, pending);
+        if (group_ == 0) {
+          change_item<group_rows>(item, next, o, w, part, pending);
+        } else {
+          change_item<2 * group_rows>(item, next, o, w, part, pending);
+        }
       } else {
+        if (group_ == 0) {
+          compute_last_output<group_rows>(o, w, pending);
+        } else {
+          compute_last_output<2 * group_rows>(o, w, pending);
+        }
         finish_item(o, part, pending, item);
         if (!here) take_item(next);
         if (next.sequence < 0) break;
@@ -100,6 +112,11 @@ class OverlappedConsumer {
       rescale_rows(o, pending.alpha); // by 1 in no row: a product by 1 is exact
     }
   }
+
+  // A group issues the products of a tile in its turn, so that the tensor cores run all of them before those of the other
+  // group. Both groups have the same items, and so as many turns; the last one that group 1 passes on is not taken.
+  __device__ __forceinline__ void wait_turn() { ptx::named_barrier_sync(first_turn + group_, 2 * group_threads); }
+  __device__ __forceinline__ void pass_turn() { ptx::named_barrier_arrive(first_turn + 1 - group_, 2 * group_threads); }
 
   // Whether the next item can be taken without waiting; one answer for the whole group.
   __device__ __forceinline__ bool item_here() {
@@ -206,78 +223,62 @@ class OverlappedConsumer {
     for (int i = 0; i < keys / 4; ++i) w[i] = pack_weights(s[2 * i], s[2 * i + 1]);
   }
 
-  template <int keys, bool only>
-  __device__ __forceinline__ void first_scores_done(float (&s)[keys / 2]) {
+  // The first scores of an item are there. Rows of the first block see no more than its one tile, which is the last, too.
+  __device__ __forceinline__ void first_scores_done(WorkItem const& item, float (&s)[tile_keys / 2]) {
     ptx::pin(s);
     release_keys();
-    if constexpr (only) {
+    if (item.block == 0) {
       release(shared_.queries_empty[group_]);
-      mask_scores<keys>(s, keys - group_rows, first_row());
+      mask_scores<tile_keys>(s, 0, first_row());
     }
   }
 
-  template <int keys, bool only>
-  __device__ __forceinline__ void weigh_first(float (&s)[keys / 2], uint32_t (&w)[tile_keys / 4], RowState& part) {
-    float alpha[2];
-    first_scores_done<keys, only>(s);
-    part.restart();
-    weigh<keys>(s, part, alpha, parameters_.scale_log2);
-    pack_into<keys>(w, s);
-  }
-
-  // The first tile of an item.
-  template <int keys, bool only>
-  __device__ __forceinline__ void compute_first(uint32_t (&w)[tile_keys / 4], RowState& part) {
-    float s[keys / 2];
-    wait_keys();
-    ptx::wgmma_fence();
-    start_scores<keys>(s);
-    ptx::wgmma_wait<0>();
-    weigh_first<keys, only>(s, w, part);
-  }
+  // The first tile of an item that follows none.
   __device__ __forceinline__ void start_item(WorkItem const& item, uint32_t (&w)[tile_keys / 4], RowState& part) {
-    if (item.block > 0) {
-      compute_first<tile_keys, false>(w, part);
-    } else if (group_ == 0) {
-      compute_first<group_rows, true>(w, part);
-    } else {
-      compute_first<2 * group_rows, true>(w, part);
-    }
-  }
-
-  // The same, while the item before is finished.
-  template <int keys, bool only>
-  __device__ __forceinline__ void finish_and_compute_first(WorkItem const& item, float (&o)[head_dim / 2],
-                                                           uint32_t (&w)[tile_keys / 4], RowState& part, Pending& pending) {
-    float s[keys / 2];
+    float s[tile_keys / 2];
+    float alpha[2];
     wait_keys();
     ptx::wgmma_fence();
-    start_scores<keys>(s);
-    finish_item(o, part, pending, item);
+    start_scores<tile_keys>(s);
     ptx::wgmma_wait<0>();
-    weigh_first<keys, only>(s, w, part);
+    first_scores_done(item, s);
+    part.restart();
+    weigh<tile_keys>(s, part, alpha, parameters_.scale_log2);
+    pack<tile_keys>(w, s);
   }
+
+  // The first tile of the next item and the last product of this one, which is then finished.
+  template <int last_keys>
   __device__ __forceinline__ void change_item(WorkItem const& item, WorkItem const& next, float (&o)[head_dim / 2],
                                               uint32_t (&w)[tile_keys / 4], RowState& part, Pending& pending) {
-    if (next.block > 0) {
-      finish_and_compute_first<tile_keys, false>(item, o, w, part, pending);
-    } else if (group_ == 0) {
-      finish_and_compute_first<group_rows, true>(item, o, w, part, pending);
-    } else {
-      finish_and_compute_first<2 * group_rows, true>(item, o, w, part, pending);
-    }
+    float s[tile_keys / 2];
+    float alpha[2];
+    wait_next(false);
+    start_products<tile_keys, last_keys, false>(s, o, w, pending);
+    first_scores_done(next, s);
+    RowState const finished = part;
+    part.restart();
+    weigh<tile_keys>(s, part, alpha, parameters_.scale_log2);
+    ptx::pin(s);
+    ptx::wgmma_wait<0>();
+    ptx::pin(o);
+    release_values();
+    pack<tile_keys>(w, s);
+    finish_item(o, finished, pending, item);
   }
 
   // Scores of the next tile, together with the output of the tile before. Returns when the scores are there.
-  template <int next_keys, int keys>
+  template <int next_keys, int keys, bool in_turn>
   __device__ __forceinline__ void start_products(float (&s)[next_keys / 2], float (&o)[head_dim / 2],
                                                  uint32_t const (&w)[tile_keys / 4], Pending& pending) {
+    if (in_turn) wait_turn();
     ptx::wgmma_fence();
     start_scores<next_keys>(s);
     prepare_output(o, pending);
     ptx::pin(o);
     ptx::wgmma_fence();
     start_output<keys>(o, w, !pending.fresh);
+    if (in_turn) pass_turn();
     ptx::wgmma_wait<1>();
   }
 
@@ -296,7 +297,7 @@ class OverlappedConsumer {
       bool const first_of_part = tile % tiles_per_part == 0;
       float s[tile_keys / 2];
       wait_next(keys_ready && values_ready);
-      start_products<tile_keys, tile_keys>(s, o, w, pending);
+      start_products<tile_keys, tile_keys, true>(s, o, w, pending);
       ptx::pin(s);
       release_keys();
       keys_ready = keys_here();
@@ -325,7 +326,7 @@ class OverlappedConsumer {
     bool const first_of_part = tile % tiles_per_part == 0;
     float s[last_keys / 2];
     wait_next(false);
-    start_products<last_keys, tile_keys>(s, o, w, pending);
+    start_products<last_keys, tile_keys, true>(s, o, w, pending);
     ptx::pin(s);
     release_keys();
     release(shared_.queries_empty[group_]);
@@ -338,14 +339,6 @@ class OverlappedConsumer {
     pack_into<last_keys>(w, s);
     pending.fresh = first_of_part;
     pending.fold = first_of_part;
-  }
-
-  // What an item ends with.
-  template <int last_keys>
-  __device__ __forceinline__ void compute_end(float (&o)[head_dim / 2], uint32_t (&w)[tile_keys / 4], RowState& part,
-                                              Pending& pending, int tiles) {
-    if (tiles > 1) compute_last_tile<last_keys>(o, w, part, pending, tiles);
-    compute_last_output<last_keys>(o, w, pending);
   }
 
   Shared& shared_;
