@@ -125,5 +125,16 @@ TEST_F(Transfer, NothingIsWrittenOver) {
   EXPECT_EQ(records_of(search_), records);
 }
 
+// What searches/attention-h200 says of itself is what its records say.
+TEST(RecordedSearch, IsSoundAndItsReportIsThatOfItsRecords) {
+  TemporaryFolder const folder;
+  std::string const recorded = std::string(TIK_SOURCE_DIR) + "/searches/attention-h200", copy = folder / "copy";
+  Outcome const imported = tik({"import", recorded, copy});
+  ASSERT_EQ(imported.exit_code, 0) << imported.err;
+  EXPECT_EQ(json_of(tik({"verify", copy, "--json"}))["sound"], true);
+  ASSERT_EQ(tik({"report", copy, "--out", folder / "report"}).exit_code, 0);
+  EXPECT_EQ(slurp(folder / "report" + "/report.md"), slurp(recorded + "/report/report.md"));
+}
+
 } // namespace
 } // namespace tik::cli::test
