@@ -5,7 +5,7 @@
 
 #include "src/agent/agent.h"
 #include "src/agent/builtin_evidence.h"
-#include "src/agent/builtin_moves.h"
+#include "src/agent/moves.h"
 
 namespace tik::agent {
 

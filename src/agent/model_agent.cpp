@@ -76,12 +76,43 @@ AnswerLimits answer_limits(std::int64_t context_tokens) {
   return {std::min(default_answer_bytes, share), std::min(largest_answer_bytes, share)};
 }
 
+// What is left of a conversation that has used so many tokens.
+Room room_left(std::int64_t used, std::int64_t context_tokens) {
+  if (used * 6 >= context_tokens * 5) return Room::least;
+  return used * 3 >= context_tokens * 2 ? Room::little : Room::ample;
+}
+
+// At four bytes a token.
+std::int64_t estimated_tokens(ModelRequest const& request) {
+  std::size_t bytes = request.system.size();
+  for (Turn const& turn : request.turns) bytes += turn.text.size();
+  return static_cast<std::int64_t>(bytes / 4);
+}
+
+bool was_cut_off(StreamState const& answer) { return answer.stop == "length" || answer.stop == "max_tokens"; }
+
 bool has_effect(std::vector<Tool> const& tools, std::string const& name, Tool::Effect effect) {
   return std::any_of(tools.begin(), tools.end(), [&](Tool const& tool) { return tool.name == name && tool.effect == effect; });
 }
 
+// Where the model decided nothing in all its attempts: what the rules allow in any case, and nothing more.
+ManagementDraft plain_decision(View const& view, ir::AuditId audit) {
+  ir::ImplementationId const audited = view.state.audits.at(audit);
+  search::ImplementationState const& state = view.state.implementations.at(audited);
+  ir::ImplementationId const kept = state.verified || state.parents.empty() ? audited : state.parents.front();
+  return {{{kept,
+            "The model gave no decision that the rules allow.",
+            ir::BranchStatus::continued,
+            "what is verified stays active",
+            {},
+            {}}},
+          {}};
+}
+
+} // namespace
+
 // Small models make the same call again and again. Until a call changes something, each that reads or edits is answered once.
-class Repetitions {
+class ModelAgent::Repetitions {
  public:
   // Whether this call was answered before, and nothing has changed since.
   bool take(std::string const& name, Json const& arguments) {
@@ -111,22 +142,6 @@ class Repetitions {
   std::string last_;
   std::set<std::string> repeated_; // names of tools
 };
-
-// Where the model decided nothing in all its attempts: what the rules allow in any case, and nothing more.
-ManagementDraft plain_decision(View const& view, ir::AuditId audit) {
-  ir::ImplementationId const audited = view.state.audits.at(audit);
-  search::ImplementationState const& state = view.state.implementations.at(audited);
-  ir::ImplementationId const kept = state.verified || state.parents.empty() ? audited : state.parents.front();
-  return {{{kept,
-            "The model gave no decision that the rules allow.",
-            ir::BranchStatus::continued,
-            "what is verified stays active",
-            {},
-            {}}},
-          {}};
-}
-
-} // namespace
 
 // One stage: the tools, the first message, and how to see that it is over.
 struct ModelAgent::Stage {
@@ -177,25 +192,39 @@ Result<void> ModelAgent::within_limits() {
   return tl::unexpected(Error{ErrorKind::cancelled, stopped_});
 }
 
+// What is offered to a model that is held to schemas: less with every token that is used, with bounds that let a call fit into
+// an answer, and nothing but what a call needs once one was cut off.
+Result<std::vector<Tool>> ModelAgent::offered(Stage& stage, Repetitions const& repetitions, std::int64_t used,
+                                              bool was_cut) const {
+  TIK_TRY(std::vector<Tool> tools, stage.toolbox.offer_what_is_there(room_left(used, options_.context_tokens)));
+  repetitions.leave_out(tools);
+  fit_answer(tools, options_.answer_tokens);
+  if (was_cut) abridge(tools);
+  return tools;
+}
+
 // One conversation. True when the stage is over; false when the model said nothing that leads there.
 Result<bool> ModelAgent::converse(Stage& stage) {
   ModelRequest request{system_prompt(options_.withheld), {}, stage.toolbox.tools()};
   TIK_TRY(std::string first, stage.first_message());
   request.turns.push_back({Turn::Role::user, std::move(first), {}, {}, nullptr});
   int silent = 0;
+  bool was_cut = false;
+  std::int64_t used = estimated_tokens(request);
   Repetitions repetitions;
   for (int calls = 0; calls < options_.most_calls; ++calls) {
     TIK_CHECK(within_limits());
     if (options_.name_choices) {
-      TIK_TRY(request.tools, stage.toolbox.offer_what_is_there());
-      repetitions.leave_out(request.tools);
+      TIK_TRY(request.tools, offered(stage, repetitions, used, was_cut));
     }
     Result<StreamState> asked = client_.ask(request, stage.purpose, cancel_);
     if (!asked && asked.error().kind == ErrorKind::cancelled && !cancel_)
       stopped_ = asked.error().message; // a recording that ends
     if (!asked) return tl::unexpected(asked.error());
     StreamState answer = std::move(*asked);
-    bool const long_context = answer.usage.input_tokens + answer.usage.output_tokens > options_.context_tokens;
+    used = answer.usage.input_tokens + answer.usage.output_tokens;
+    bool const long_context = used > options_.context_tokens;
+    was_cut = was_cut || was_cut_off(answer);
     std::vector<ToolCall> const tool_calls = answer.turn.calls;
     request.turns.push_back(std::move(answer.turn));
     if (tool_calls.empty()) {

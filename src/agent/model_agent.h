@@ -23,6 +23,7 @@ struct ModelAgentOptions {
   Withheld withheld;
   ModelLimits limits;
   std::int64_t context_tokens = 100000; // a conversation that grows beyond begins again from the records
+  std::int64_t answer_tokens = 8192;    // longest answer of the model
   bool name_choices = false;            // the schemas of the tools name the ids that there are
   int most_calls = 60;                  // answers of the model for one stage
   int most_attempts = 3;                // conversations that may end without an action
@@ -46,7 +47,9 @@ class ModelAgent : public Agent {
 
  private:
   struct Stage;
+  class Repetitions;
   Result<bool> converse(Stage& stage);
+  Result<std::vector<Tool>> offered(Stage& stage, Repetitions const& repetitions, std::int64_t used, bool was_cut) const;
   Result<void> within_limits();
   Result<void> keep(Attempt const& attempt);
 

@@ -14,7 +14,8 @@ constexpr std::size_t attempts_shown = 25;
 constexpr std::size_t most_part_bytes = 20000; // of one answer in the first message
 
 Result<Answer> answer(Toolbox& toolbox, char const* tool, Json arguments) {
-  arguments["max_bytes"] = std::min(most_part_bytes, toolbox.limits().largest);
+  AnswerLimits const limits = toolbox.limits();
+  if (limits.usual < limits.largest) arguments["max_bytes"] = std::min(most_part_bytes, limits.largest);
   return toolbox.call(tool, arguments);
 }
 

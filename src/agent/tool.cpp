@@ -12,9 +12,12 @@ namespace {
 
 Json schema_of(std::vector<Field> const& fields);
 
-Json text_schema(std::vector<std::string> const& choices) {
+Json text_schema(Field const& field) {
   Json schema = {{"type", "string"}};
-  if (!choices.empty()) schema["enum"] = choices;
+  if (!field.choices.empty())
+    schema["enum"] = field.choices;
+  else if (field.longest > 0)
+    schema["maxLength"] = field.longest;
   return schema;
 }
 
@@ -26,17 +29,17 @@ std::size_t most_of(Field const& field) {
 Json schema_of(Field const& field) {
   switch (field.type) {
     case Field::Type::text:
-      return text_schema(field.choices);
+      return text_schema(field);
     case Field::Type::integer:
       return {{"type", "integer"}, {"minimum", field.low}, {"maximum", field.high}};
     case Field::Type::boolean:
       return {{"type", "boolean"}};
     case Field::Type::texts:
-      return {{"type", "array"}, {"items", text_schema(field.choices)}, {"maxItems", most_of(field)}};
+      return {{"type", "array"}, {"items", text_schema(field)}, {"maxItems", std::min(field.most, most_of(field))}};
     case Field::Type::object:
       return schema_of(field.fields);
     case Field::Type::objects:
-      return {{"type", "array"}, {"items", schema_of(field.fields)}, {"maxItems", most_elements}};
+      return {{"type", "array"}, {"items", schema_of(field.fields)}, {"maxItems", field.most}};
   }
   return Json::object();
 }

@@ -11,6 +11,9 @@
 
 namespace tik::agent {
 
+// Longest text that an argument may hold, and most elements of a list.
+inline constexpr std::size_t longest_argument = 400000, most_elements = 100;
+
 struct Field {
   enum class Type { text, integer, boolean, texts, object, objects };
   std::string name;
@@ -20,6 +23,9 @@ struct Field {
   std::vector<std::string> choices = {};   // of a text, or of every one of texts; empty: any
   std::int64_t low = 0, high = 1000000000; // of an integer
   std::vector<Field> fields = {};          // of an object, or of every one of objects
+  // For the schema alone: what is longer is taken, too, when it comes.
+  std::size_t longest = 0;          // characters of a text; 0: any
+  std::size_t most = most_elements; // elements of a list
 };
 
 struct Tool {
@@ -30,9 +36,6 @@ struct Tool {
   std::vector<std::vector<std::string>> ways =
       {}; // for the schema alone: sets of arguments of which a call gives one; the handler refuses the rest
 };
-
-// Longest text that an argument may hold, and most elements of a list.
-inline constexpr std::size_t longest_argument = 400000, most_elements = 100;
 
 // JSON Schema (2020-12) of the arguments: an object that takes these properties and no others.
 Json input_schema(Tool const& tool);

@@ -28,6 +28,7 @@ Field objects(char const* name, char const* description, std::vector<Field> fiel
 void add_size(Tool& tool, AnswerLimits limits) {
   if (tool.effect != Effect::reads) return;
   tool.fields.push_back(integer("offset", "Where the answer goes on: the byte that a cut answer named", 0, 1000000000));
+  if (limits.usual == limits.largest) return;
   tool.fields.push_back(integer("max_bytes", fmt::format("Size that the answer is cut to; {} when absent", limits.usual), 200,
                                 static_cast<std::int64_t>(limits.largest)));
 }
@@ -148,6 +149,12 @@ std::vector<Tool> acting_tools(Withheld const& withheld, Offer offer) {
             text("content", "The whole new content of the file; a new file is created"),
             text("diff", "A unified diff of one or more files"),
             {"remove", Type::boolean, "Remove the file"}}},
+          {"apply",
+           "Apply a declared change",
+           "Makes one of the changes that the draft's implementation.toml declares and its text admits: sets a constant to a "
+           "value of its domain, or makes a rewrite. begin_action lists them.",
+           Effect::edits,
+           {text("change", "As listed: NAME = VALUE, or the name of a rewrite", true)}},
           {"build",
            "Build the draft",
            "Compiles the draft as its audit would, and judges nothing else. It is not recorded and counts nothing.",

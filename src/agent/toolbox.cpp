@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <iterator>
 
 #include "src/agent/tool_choices.h"
@@ -65,9 +66,17 @@ void lay_out(Json const& json, std::size_t indent, std::string& out) {
 
 } // namespace
 
+Json rounded(Json const& json) {
+  if (json.is_number_float()) return std::strtod(fmt::format("{:.6g}", json.get<double>()).c_str(), nullptr);
+  if (!json.is_structured()) return json;
+  Json copy = json;
+  for (Json& value : copy) value = rounded(value);
+  return copy;
+}
+
 std::string pretty(Json const& json) {
   std::string text;
-  lay_out(json, 0, text);
+  lay_out(rounded(json), 0, text);
   return text;
 }
 
@@ -83,22 +92,45 @@ std::string next_step(search::State const& state, bool drafting) {
 Toolbox::Toolbox(Desk& desk, Withheld withheld, Offer offer, AnswerLimits limits)
     : desk_(desk), withheld_(withheld), offer_(offer), limits_(limits), tools_(tool_table(withheld, offer, limits)) {}
 
-Result<std::vector<Tool>> Toolbox::offer_what_is_there() {
-  std::vector<std::string> names;
+Result<Inventory> Toolbox::inventory() const {
+  View const view = desk_.view();
+  Inventory found;
+  TIK_TRY(ir::Store::Counts const counts, view.store.counts());
+  found.decisions = counts.decisions;
+  std::set<std::string> readable;
+  if (view.state.incumbent) {
+    TIK_TRY(std::vector<SourceFile> const files, files_of(to_string(*view.state.incumbent)));
+    for (SourceFile const& file : files) readable.insert(file.name);
+  }
   if (draft_) {
     TIK_TRY(std::vector<SourceFile> const files, files_of("draft"));
-    for (SourceFile const& file : files) names.push_back(file.name);
+    for (SourceFile const& file : files) found.draft_files.push_back(file.name);
+    readable.insert(found.draft_files.begin(), found.draft_files.end());
+    TIK_TRY(Declared const declared, declared_changes());
+    for (Move const& move : declared.changes) found.changes.push_back(words(move));
+    for (spec::Variant const& variant : declared.manifest.variants) found.variants.push_back(variant.name);
   }
-  tools_ = with_choices(tool_table(withheld_, offer_, limits_), desk_.view(), names);
+  found.readable_files.assign(readable.begin(), readable.end());
+  return found;
+}
+
+Result<std::vector<Tool>> Toolbox::offer_what_is_there(Room room) {
+  TIK_TRY(Inventory const present, inventory());
+  tools_ = with_choices(tool_table(withheld_, offer_, limits_), desk_.view(), present);
   TIK_TRY(bool const is_new, is_new_draft());
+  bool const can_apply = !present.changes.empty();
+  auto const is_offered = [&](Tool const& tool) {
+    if (tool.name == "begin_action") return !draft_;
+    if (tool.name == "submit") return is_new;
+    if (tool.effect == Tool::Effect::reads) return room == Room::ample;
+    if (tool.effect == Tool::Effect::records) return true;
+    if (room == Room::least && is_new) return false; // submit is left
+    if (tool.name == "apply") return can_apply;
+    if (tool.name == "build") return is_new;
+    return draft_ && !(room == Room::least && can_apply); // edit, whose text may not be found
+  };
   std::vector<Tool> callable;
-  for (Tool const& tool : tools_) {
-    bool const wanted = tool.name == "begin_action"                   ? !draft_
-                        : tool.name == "submit"                       ? is_new
-                        : tool.name == "edit" || tool.name == "build" ? draft_.has_value()
-                                                                      : true;
-    if (wanted) callable.push_back(tool);
-  }
+  std::copy_if(tools_.begin(), tools_.end(), std::back_inserter(callable), is_offered);
   return callable;
 }
 
@@ -112,6 +144,7 @@ Toolbox::Handler Toolbox::handler_of(std::string_view name) {
       {"evidence", &Toolbox::evidence},
       {"begin_action", &Toolbox::begin_action},
       {"edit", &Toolbox::edit},
+      {"apply", &Toolbox::apply},
       {"build", &Toolbox::build},
       {"submit", &Toolbox::submit},
       {"audit", &Toolbox::audit},

@@ -5,7 +5,9 @@
 #include <memory>
 #include <optional>
 
+#include "src/agent/moves.h"
 #include "src/agent/tool.h"
+#include "src/agent/tool_choices.h"
 #include "src/agent/withheld.h"
 
 namespace tik::agent {
@@ -42,6 +44,9 @@ enum class Offer { everything, act, manage };
 
 inline constexpr std::size_t default_answer_bytes = 12000, largest_answer_bytes = 100000;
 
+// What a conversation may still hold: the less it is, the nearer to the end of its stage is what is offered.
+enum class Room { ample, little, least };
+
 // What keeps a conversation small.
 struct AnswerLimits {
   std::size_t usual = default_answer_bytes; // when a call does not say
@@ -64,8 +69,9 @@ class Toolbox {
   AnswerLimits limits() const { return limits_; }
   // From now on the schemas name what there is at present (with_choices), and calls are held to them. The answer: those of the
   // tools that are not refused now whatever their arguments, and lead on: begin_action as long as there is no draft, edit and
-  // build with one, submit when its source is new.
-  Result<std::vector<Tool>> offer_what_is_there();
+  // apply with one, build and submit when its source is new. With little room nothing that only reads is offered; with the
+  // least room only the shortest way to the end: apply (or edit, where no declared change applies), then submit.
+  Result<std::vector<Tool>> offer_what_is_there(Room room = Room::ample);
   // What is wrong with the call is a refused Answer, so that the agent can do better; an Error is not the agent's fault.
   Result<Answer> call(std::string const& name, Json const& arguments);
 
@@ -88,6 +94,7 @@ class Toolbox {
   Result<std::string> evidence(Arguments const& arguments);
   Result<std::string> begin_action(Arguments const& arguments);
   Result<std::string> edit(Arguments const& arguments);
+  Result<std::string> apply(Arguments const& arguments);
   Result<std::string> build(Arguments const& arguments);
   Result<std::string> submit(Arguments const& arguments);
   Result<std::string> audit(Arguments const& arguments);
@@ -96,6 +103,14 @@ class Toolbox {
   Result<std::string> withdraw(Arguments const& arguments);
 
   Result<Draft const*> draft() const;
+  // What the draft's manifest declares, and the changes of it that the draft's text admits.
+  struct Declared {
+    spec::Manifest manifest;
+    Tree tree;
+    std::vector<Move> changes;
+  };
+  Result<Declared> declared_changes() const;
+  Result<Inventory> inventory() const;
   // Whether there is a draft whose source no implementation has.
   Result<bool> is_new_draft() const;
   // Every file of an implementation, or of the draft for the name "draft".
@@ -112,6 +127,8 @@ class Toolbox {
 // JSON as the tools show it: what fits is one line, else an element a line. Deep indentation would be a third of what a model
 // reads.
 std::string pretty(Json const& json);
+// With six digits of every number: those of a measurement mean no more, and each is read as a token or more.
+Json rounded(Json const& json);
 // The next step of the workflow, in a sentence.
 std::string next_step(search::State const& state, bool drafting);
 

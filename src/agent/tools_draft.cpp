@@ -103,6 +103,8 @@ Result<std::string> Toolbox::begin_action(Arguments const& arguments) {
   TIK_TRY(std::vector<SourceFile> const files, files_of("draft"));
   for (SourceFile const& file : files)
     answer["files"].push_back(fmt::format("{} ({})", file.name, lines_in_words(file.content)));
+  TIK_TRY(Declared const declared, declared_changes());
+  for (Move const& move : declared.changes) answer["changes"].push_back(words(move));
   return pretty(answer);
 }
 
@@ -142,6 +144,41 @@ Result<std::string> Toolbox::edit(Arguments const& arguments) {
   for (auto const& [file, content] : changes) {
     TIK_CHECK(write_change(draft->folder, file, content));
     answer += content ? fmt::format("{}: {}\n", file, lines_in_words(*content)) : fmt::format("{}: removed\n", file);
+  }
+  return answer;
+}
+
+Result<Toolbox::Declared> Toolbox::declared_changes() const {
+  TIK_TRY(std::vector<SourceFile> const files, files_of("draft"));
+  Declared declared;
+  for (SourceFile const& file : files) declared.tree[file.name] = file.content;
+  // A draft whose manifest is broken declares nothing; its build says what is wrong with it.
+  auto manifest = spec::parse_manifest(declared.tree[std::string(spec::manifest_file)], std::string(spec::manifest_file));
+  if (!manifest) return declared;
+  declared.manifest = std::move(*manifest);
+  // Which rewrites were made is not known of every tree; their texts tell whether they apply.
+  for (Move const& move : declared_moves(declared.manifest))
+    if (agent::apply(declared.tree, declared.manifest, move)) declared.changes.push_back(move);
+  return declared;
+}
+
+Result<std::string> Toolbox::apply(Arguments const& arguments) {
+  TIK_TRY(Draft const* draft, this->draft());
+  TIK_TRY(Declared const declared, declared_changes());
+  std::string const wanted = arguments.text("change");
+  auto const move =
+      std::find_if(declared.changes.begin(), declared.changes.end(), [&](Move const& each) { return words(each) == wanted; });
+  if (move == declared.changes.end()) {
+    if (declared.changes.empty()) return input_error("apply: the draft's implementation.toml declares no change that applies.");
+    return input_error(fmt::format("apply: '{}' is no change that applies; there are: {}.", report::one_line(wanted, 60),
+                                   words(declared.changes)));
+  }
+  std::optional<Tree> const changed = agent::apply(declared.tree, declared.manifest, *move);
+  std::string answer;
+  for (auto const& [file, content] : *changed) {
+    if (content == declared.tree.at(file)) continue;
+    TIK_CHECK(write_change(draft->folder, file, content));
+    answer += fmt::format("{}: {}\n", file, words(*move));
   }
   return answer;
 }

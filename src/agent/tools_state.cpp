@@ -187,21 +187,12 @@ Result<std::string> Toolbox::state(Arguments const&) {
   Json workloads = Json::array();
   for (spec::Workload const& workload : specification.workloads) workloads.push_back(workload_json(workload));
   if (!withheld_.evidence) TIK_CHECK(add_latencies(view, workloads));
+  // What an agent chooses from comes first: a small answer is cut behind it.
   Json json = {{"next", next_step(state, draft_.has_value())},
-               {"search", specification.name},
-               {"operator", specification.operator_name},
-               {"target", specification.target},
-               {"shape",
-                {{"query_heads", specification.shape.query_heads},
-                 {"kv_heads", specification.shape.kv_heads},
-                 {"head_dim", specification.shape.head_dim}}},
                {"objective", "T, the sum over workloads of weight times latency; lower is better"},
-               {"workloads", std::move(workloads)},
-               {"steps", state.steps},
-               {"patience", {{"used", state.patience_used}, {"limit", specification.stopping.patience}}},
-               {"root", state.root ? total_of(state, *state.root) : Json(nullptr)},
                {"incumbent", state.incumbent ? total_of(state, *state.incumbent) : Json(nullptr)},
                {"speedup", state.speedup()}};
+  if (draft_) json["draft_of"] = id_array(draft_->parents);
   auto const list = [&](auto const& ids) {
     Json entries = Json::array();
     for (ir::ImplementationId const id : sight.only_seen(ids)) entries.push_back(total_of(state, id));
@@ -221,9 +212,18 @@ Result<std::string> Toolbox::state(Arguments const&) {
       json["pending"].push_back(std::move(entry));
     }
   }
+  json["workloads"] = std::move(workloads);
+  json["search"] = specification.name;
+  json["operator"] = specification.operator_name;
+  json["target"] = specification.target;
+  json["shape"] = {{"query_heads", specification.shape.query_heads},
+                   {"kv_heads", specification.shape.kv_heads},
+                   {"head_dim", specification.shape.head_dim}};
+  json["steps"] = state.steps;
+  json["patience"] = {{"used", state.patience_used}, {"limit", specification.stopping.patience}};
+  json["root"] = state.root ? total_of(state, *state.root) : Json(nullptr);
   json["awaiting_audit"] = optional_id(state.awaiting_audit);
   json["awaiting_decision"] = optional_id(state.awaiting_decision);
-  if (draft_) json["draft_of"] = id_array(draft_->parents);
   if (state.model_tokens > 0) json["model_tokens"] = state.model_tokens;
   if (withheld_.any()) json["withheld"] = agent::to_string(withheld_);
   return pretty(json);
@@ -257,7 +257,7 @@ Result<std::string> Toolbox::list_records(Arguments const& arguments) {
       continue;
     }
     ++shown;
-    answer += text + '\n';
+    answer += dump_json(rounded(line.json)) + '\n';
   }
   if (shown == 0) return std::string("No record.\n");
   if (left > 0) answer += fmt::format("[{} more; a larger limit shows them]\n", left);

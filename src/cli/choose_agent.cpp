@@ -85,6 +85,7 @@ Result<ChosenAgent> choose_agent(Run const& options, search::Search& search, std
   double const cached_price = asked.cached_price < 0 ? asked.input_price : asked.cached_price;
   model.limits = {asked.tokens, asked.cost, {asked.input_price, cached_price, asked.output_price}};
   model.context_tokens = asked.context_tokens;
+  model.answer_tokens = asked.output_tokens;
   model.name_choices = asked.require_calls;
   if (asked.cost > 0 && asked.input_price <= 0 && asked.output_price <= 0)
     return input_error("--max-cost needs --input-price and --output-price: the service does not say what a token costs.");

@@ -1,8 +1,9 @@
 // The moves of the built-in agent on the real manifest and sources of the CPU attention, and on texts that resist.
+#include "src/agent/moves.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "src/agent/builtin_moves.h"
 #include "src/base/files.h"
 
 namespace tik::agent {

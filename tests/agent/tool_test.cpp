@@ -54,6 +54,41 @@ TEST(Tool, SchemaNamesEveryArgumentAndRefusesOthers) {
   EXPECT_EQ(schema["properties"]["parts"]["items"]["required"], Json({"id"}));
 }
 
+TEST(Tool, SchemaBoundsTextsButCallsMayBeLonger) {
+  Tool tool = sample();
+  tool.ways = {{"name"}, {"kind", "name"}};
+  std::vector<Tool> tools = {tool};
+  fit_answer(tools, 200); // 600 bytes: the name's and as much for the rest of the call
+  Json const schema = input_schema(tools[0]);
+  EXPECT_EQ(schema["properties"]["name"]["maxLength"], 300);
+  EXPECT_FALSE(schema["properties"]["kind"].contains("maxLength")) << "it has choices";
+  EXPECT_EQ(schema["properties"]["parts"]["items"]["properties"]["id"]["maxLength"], 300);
+  EXPECT_TRUE(check(tools[0], {{"name", std::string(500, 'x')}}));
+  fit_answer(tools, 8192);
+  EXPECT_FALSE(input_schema(tools[0])["properties"]["name"].contains("maxLength"));
+}
+
+TEST(Tool, AbridgedHasWhatACallNeeds) {
+  Tool tool = sample();
+  tool.fields.push_back({"must", Field::Type::objects, "Needed", true, {}, 0, 0, tool.fields});
+  std::vector<Tool> tools = {tool};
+  abridge(tools);
+  Json schema = input_schema(tools[0]);
+  EXPECT_EQ(schema["required"], Json({"name", "must"}));
+  EXPECT_EQ(schema["properties"].size(), 2u);
+  EXPECT_EQ(schema["properties"]["must"]["maxItems"], 1);
+  EXPECT_EQ(schema["properties"]["must"]["items"]["properties"].size(), 1u);
+  tool.ways = {{"kind"}, {"count"}};
+  tools = {tool};
+  abridge(tools);
+  EXPECT_EQ(input_schema(tools[0])["properties"].size(), 4u) << "what a way needs stays";
+}
+
+TEST(Pretty, ShowsSixDigitsOfEveryNumber) {
+  EXPECT_EQ(pretty({{"us", 26.899500000000003}, {"limits", {567.86, 1234567.8}}, {"count", 123456789}}),
+            R"({"us": 26.8995, "limits": [567.86, 1234570.0], "count": 123456789})");
+}
+
 TEST(Pretty, IsTheSameJsonWithOneLineForWhatFits) {
   Json const part = {{"id", "O1"}, {"implementations", {"I0", "I1"}}, {"mechanism", "fewer \"loads\""}, {"total", nullptr}};
   Json whole = {{"empty", Json::array()}, {"parts", Json::array()}};
@@ -73,17 +108,17 @@ std::vector<std::string> names(std::vector<Tool> const& tools) {
 TEST(ToolTable, OffersEachPartOfTheWorkflowItsOwn) {
   EXPECT_THAT(names(tool_table({}, Offer::act)),
               testing::ElementsAre("state", "list_records", "read_record", "read_source", "diff", "evidence", "begin_action",
-                                   "edit", "build", "submit"));
+                                   "edit", "apply", "build", "submit"));
   EXPECT_THAT(names(tool_table({}, Offer::manage)),
               testing::ElementsAre("state", "list_records", "read_record", "read_source", "diff", "evidence", "decide"));
-  EXPECT_EQ(tool_table({}, Offer::everything).size(), 14u);
+  EXPECT_EQ(tool_table({}, Offer::everything).size(), 15u);
 }
 
 TEST(ToolTable, WithholdsToolsAndArguments) {
   Withheld all{true, true, true, true, true};
   std::vector<Tool> const tools = tool_table(all, Offer::everything);
-  EXPECT_THAT(names(tools), testing::ElementsAre("state", "read_record", "read_source", "diff", "begin_action", "edit", "build",
-                                                 "submit", "audit", "decide"));
+  EXPECT_THAT(names(tools), testing::ElementsAre("state", "read_record", "read_source", "diff", "begin_action", "edit", "apply",
+                                                 "build", "submit", "audit", "decide"));
   std::string const text = describe(tools);
   for (char const* const word : {"opportunity", "parents", "risks", "follow_ups", "status?"})
     EXPECT_THAT(text, Not(HasSubstr(std::string("| ") + word))) << word;

@@ -196,15 +196,19 @@ TEST_F(Tools, SchemasNameWhatThereIsAndOnlyWhatCanBeCalledIsOffered) {
   EXPECT_EQ(schema(callable(), "begin_action", "/properties/opportunity/enum"), Json({"O1"}));
   ask("begin_action", {{"opportunity", "O1"}, {"parents", {"I0"}}});
   tools = callable();
-  EXPECT_THAT(names(tools), HasSubstr("edit build "));
+  EXPECT_THAT(names(tools), HasSubstr("edit apply audit "));
   EXPECT_THAT(names(tools), Not(HasSubstr("begin_action "))) << "it would drop the draft";
+  EXPECT_THAT(names(tools), Not(HasSubstr("build "))) << "that of its parent is known";
   EXPECT_THAT(names(tools), Not(HasSubstr("submit "))) << "nothing is changed yet";
   EXPECT_THAT(schema(tools, "edit", "/properties/file/enum").dump(), HasSubstr("\"numerics.h\""));
   EXPECT_EQ(schema(tools, "edit", "/anyOf/1/required"), Json({"file", "content"}));
   EXPECT_EQ(schema(tools, "edit", "/anyOf/1/properties").size(), 2u) << "one way at a time";
   refused("edit", {{"file", "numeric.h"}, {"content", "x"}}, "must be one of");
+  EXPECT_THAT(schema(tools, "apply", "/properties/change/enum").dump(), HasSubstr("\"dot_lanes = 8\""));
+  EXPECT_THAT(schema(tools, "apply", "/properties/change/enum").dump(), Not(HasSubstr("\"dot_lanes = 1\"")));
+  EXPECT_EQ(schema(tools, "read_record", "/properties/ids/items/enum"), Json({"I0", "O1", "U1", "L1"}));
   ask("edit", first_line("#error"));
-  EXPECT_THAT(names(callable()), HasSubstr("edit build submit "));
+  EXPECT_THAT(names(callable()), HasSubstr("edit apply build submit "));
   ask("submit", words());
   audit();
   tools = callable();
@@ -215,6 +219,36 @@ TEST_F(Tools, SchemasNameWhatThereIsAndOnlyWhatCanBeCalledIsOffered) {
           "implementation is missing");
   ask("decide",
       {{"decisions", {{{"implementation", "I0"}, {"status", "continue"}, {"interpretation", "no"}, {"reason", "no"}}}}});
+}
+
+TEST_F(Tools, WithLittleRoomOnlyWhatLeadsToTheEndIsOffered) {
+  use();
+  auto const offered = [&](Room room) {
+    auto const tools = toolbox_->offer_what_is_there(room);
+    EXPECT_TRUE(tools) << tools.error().message;
+    return names(tools.value_or(std::vector<Tool>{}));
+  };
+  decide_root();
+  EXPECT_THAT(offered(Room::ample), HasSubstr("read_source "));
+  EXPECT_EQ(offered(Room::little).rfind("begin_action ", 0), 0u);
+  ask("begin_action", {{"opportunity", "O1"}, {"parents", {"I0"}}});
+  EXPECT_EQ(offered(Room::little).rfind("edit apply audit ", 0), 0u);
+  EXPECT_EQ(offered(Room::least).rfind("apply audit ", 0), 0u) << "there is nothing to submit yet";
+  ask("apply", {{"change", "dot_lanes = 8"}});
+  EXPECT_EQ(offered(Room::little).rfind("edit apply build submit ", 0), 0u);
+  EXPECT_EQ(offered(Room::least).rfind("submit audit ", 0), 0u);
+}
+
+TEST_F(Tools, ADeclaredChangeIsMadeByItsName) {
+  use();
+  decide_root();
+  refused("apply", {{"change", "dot_lanes = 8"}}, "No action is begun");
+  EXPECT_THAT(ask("begin_action", {{"opportunity", "O1"}, {"parents", {"I0"}}}), HasSubstr("\"dot_lanes = 8\""));
+  refused("apply", {{"change", "dot_lanes = 1"}}, "is no change that applies; there are: dot_lanes = 8");
+  EXPECT_EQ(ask("apply", {{"change", "dot_lanes = 8"}}), "numerics.h: dot_lanes = 8\n");
+  EXPECT_THAT(ask("diff", {{"from", "I0"}, {"to", "draft"}}), HasSubstr("+inline constexpr int dot_lanes = 8;"));
+  ask("edit", {{"file", "implementation.toml"}, {"content", "broken = ["}});
+  refused("apply", {{"change", "dot_lanes = 16"}}, "declares no change that applies");
 }
 
 using Withholding = Tools;

@@ -28,9 +28,9 @@ ANSWER = 200  # tokens
 
 # What a person would put to this root. More than there are steps: the model may withdraw some.
 MECHANISMS = [
-    "numerics.h: find `int dot_lanes = 1;` and replace it by `int dot_lanes = 8;`",
-    "numerics.h: find `int sum_lanes = 1;` and replace it by `int sum_lanes = 8;`",
-    "numerics.h: find `int tile_keys = 16;` and replace it by `int tile_keys = 32;`",
+    "dot_lanes = 8: more partial sums break the chain of dependent additions of a dot product",
+    "sum_lanes = 8: more partial sums of the weights fill the lanes of vector registers",
+    "tile_keys = 32: a larger tile rescales the running output less often",
 ]
 
 

@@ -1,4 +1,4 @@
-#include "src/agent/builtin_moves.h"
+#include "src/agent/moves.h"
 
 #include <fmt/format.h>
 
@@ -147,6 +147,14 @@ std::vector<Move> available_moves(Tree const& tree, spec::Manifest const& manife
     if (ready && !configuration.rewrites.contains(rewrite.name) && make_edits(tree, rewrite.edits))
       moves.push_back({Move::Kind::rewrite, rewrite.name, ""});
   }
+  return moves;
+}
+
+std::vector<Move> declared_moves(spec::Manifest const& manifest) {
+  std::vector<Move> moves;
+  for (spec::Tunable const& tunable : manifest.tunables)
+    for (std::string const& value : tunable.domain) moves.push_back({Move::Kind::tunable, tunable.name, value});
+  for (spec::Rewrite const& rewrite : manifest.rewrites) moves.push_back({Move::Kind::rewrite, rewrite.name, ""});
   return moves;
 }
 

@@ -58,6 +58,8 @@ bool is_set(Configuration const& configuration, Configuration const& root, std::
 // tunable, every other value of its domain.
 std::vector<Move> available_moves(Tree const& tree, spec::Manifest const& manifest, Configuration const& configuration,
                                   Configuration const& root);
+// Every move that a manifest declares, whether it applies or not.
+std::vector<Move> declared_moves(spec::Manifest const& manifest);
 // How many places of its domain a tunable moves from its present value; 1 for a rewrite.
 int domain_steps(spec::Manifest const& manifest, Configuration const& configuration, Move const& move);
 // What `to` has and `from` lacks: its further rewrites, and the tunables that it set and `from` left as in the root.
