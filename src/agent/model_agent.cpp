@@ -149,6 +149,7 @@ struct ModelAgent::Stage {
   Toolbox& toolbox;
   std::function<Result<std::string>()> first_message;
   std::function<bool()> done;
+  bool was_cut = false; // an answer
 };
 
 ModelAgent::ModelAgent(Endpoint endpoint, ClientOptions client, std::unique_ptr<Transport> transport, ModelAgentOptions options,
@@ -194,12 +195,11 @@ Result<void> ModelAgent::within_limits() {
 
 // What is offered to a model that is held to schemas: less with every token that is used, with bounds that let a call fit into
 // an answer, and nothing but what a call needs once one was cut off.
-Result<std::vector<Tool>> ModelAgent::offered(Stage& stage, Repetitions const& repetitions, std::int64_t used,
-                                              bool was_cut) const {
+Result<std::vector<Tool>> ModelAgent::offered(Stage& stage, Repetitions const& repetitions, std::int64_t used) const {
   TIK_TRY(std::vector<Tool> tools, stage.toolbox.offer_what_is_there(room_left(used, options_.context_tokens)));
   repetitions.leave_out(tools);
   fit_answer(tools, options_.answer_tokens);
-  if (was_cut) abridge(tools);
+  if (stage.was_cut) abridge(tools);
   return tools;
 }
 
@@ -209,13 +209,12 @@ Result<bool> ModelAgent::converse(Stage& stage) {
   TIK_TRY(std::string first, stage.first_message());
   request.turns.push_back({Turn::Role::user, std::move(first), {}, {}, nullptr});
   int silent = 0;
-  bool was_cut = false;
   std::int64_t used = estimated_tokens(request);
   Repetitions repetitions;
   for (int calls = 0; calls < options_.most_calls; ++calls) {
     TIK_CHECK(within_limits());
     if (options_.name_choices) {
-      TIK_TRY(request.tools, offered(stage, repetitions, used, was_cut));
+      TIK_TRY(request.tools, offered(stage, repetitions, used));
     }
     Result<StreamState> asked = client_.ask(request, stage.purpose, cancel_);
     if (!asked && asked.error().kind == ErrorKind::cancelled && !cancel_)
@@ -224,7 +223,7 @@ Result<bool> ModelAgent::converse(Stage& stage) {
     StreamState answer = std::move(*asked);
     used = answer.usage.input_tokens + answer.usage.output_tokens;
     bool const long_context = used > options_.context_tokens;
-    was_cut = was_cut || was_cut_off(answer);
+    stage.was_cut = stage.was_cut || was_cut_off(answer);
     std::vector<ToolCall> const tool_calls = answer.turn.calls;
     request.turns.push_back(std::move(answer.turn));
     if (tool_calls.empty()) {

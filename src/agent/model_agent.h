@@ -49,7 +49,7 @@ class ModelAgent : public Agent {
   struct Stage;
   class Repetitions;
   Result<bool> converse(Stage& stage);
-  Result<std::vector<Tool>> offered(Stage& stage, Repetitions const& repetitions, std::int64_t used, bool was_cut) const;
+  Result<std::vector<Tool>> offered(Stage& stage, Repetitions const& repetitions, std::int64_t used) const;
   Result<void> within_limits();
   Result<void> keep(Attempt const& attempt);
 

@@ -69,6 +69,10 @@ void restrict(std::vector<Field>& fields, Choices const& choices) {
     if (auto const found = choices.find(field.name); found != choices.end() && !found->second.empty())
       field.choices = found->second;
     restrict(field.fields, choices);
+    // Each object of a list is about another one.
+    for (Field const& part : field.fields)
+      if ((part.name == "implementation" || part.name == "opportunity" || part.name == "class") && !part.choices.empty())
+        field.most = part.choices.size();
   }
 }
 
@@ -98,9 +102,18 @@ Choices for_reading(search::State const& state, Inventory const& inventory) {
   return choices;
 }
 
+// Active implementations that an opportunity within reach names: one of them is a parent of every action.
+std::set<ir::ImplementationId> named_parents(search::State const& state) {
+  std::set<ir::ImplementationId> named;
+  for (ir::OpportunityId const id : search::within_reach(state))
+    for (ir::ImplementationId const implementation : state.opportunities.at(id).implementations)
+      if (state.frontier.contains(implementation)) named.insert(implementation);
+  return named;
+}
+
 Choices for_edits(search::State const& state, Inventory const& inventory) {
   return {{"opportunity", newest(search::within_reach(state))},
-          {"parents", newest(state.frontier)},
+          {"parents", newest(named_parents(state))},
           {"file", if_few(inventory.draft_files)},
           {"change", if_few(inventory.changes)}};
 }
@@ -195,6 +208,8 @@ std::vector<Tool> with_choices(std::vector<Tool> tools, View const& view, Invent
   }
   for (Tool& tool : tools) {
     restrict(tool.fields, choices.at(tool.effect));
+    bool const pending = !view.state.pending.empty();
+    std::erase_if(tool.fields, [&](Field const& field) { return field.name == "withdrawals" && !pending; });
     if (audited_takes_no_status && tool.name == "decide") require_implementation(tool.fields);
     if (tool.name == "edit") tool.ways = {{"file", "find", "replace"}, {"file", "content"}, {"diff"}, {"file", "remove"}};
   }

@@ -191,6 +191,8 @@ TEST_F(Tools, SchemasNameWhatThereIsAndOnlyWhatCanBeCalledIsOffered) {
   std::string const decision = "/properties/decisions/items";
   EXPECT_EQ(schema(tools, "decide", decision + "/properties/status/enum"), Json({"continue", "merge", "archive"}));
   EXPECT_EQ(schema(tools, "decide", decision + "/properties/implementation/enum"), Json({"I0"}));
+  EXPECT_EQ(schema(tools, "decide", "/properties/decisions/maxItems"), 1) << "there is one branch";
+  EXPECT_EQ(schema(tools, "decide", "/properties/withdrawals"), Json()) << "nothing is pending";
   EXPECT_THAT(names(tools), Not(HasSubstr("edit ")));
   decide_root();
   EXPECT_EQ(schema(callable(), "begin_action", "/properties/opportunity/enum"), Json({"O1"}));

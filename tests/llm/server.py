@@ -45,6 +45,9 @@ def main():
     parser.add_argument("--context", type=int, default=8192)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     options = parser.parse_args()
+    # Threads that wait for each other give their core away: spinning, they take it from the very thread that they wait for as soon as
+    # anything else runs.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     import xllamacpp
 
     server = xllamacpp.Server(parameters(options.context, options.threads))  # returns when the model is loaded

@@ -44,6 +44,8 @@ def violation(schema, value, place="arguments"):
         return f"{place} is no {schema['type']}: {value!r}"
     if "enum" in schema and value not in schema["enum"]:
         return f"{place} is {value!r}, not one of {schema['enum']}"
+    if kind is str and len(value) > schema.get("maxLength", len(value)):
+        return f"{place} has {len(value)} characters, more than {schema['maxLength']}"
     if kind is int and not schema["minimum"] <= value <= schema["maximum"]:
         return f"{place} is {value}, not from {schema['minimum']} to {schema['maximum']}"
     if kind is list:
