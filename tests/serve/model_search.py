@@ -258,7 +258,19 @@ def held_to_schemas(folder, root):
     parents = schemas["begin_action"]["parents"]
     assert parents["items"]["enum"] == ["I0"] and parents["minItems"] == parents["maxItems"] == 1, parents
     offered = [{tool["function"]["name"] for tool in body["tools"]} for body in bodies]
-    assert not any("submit" in names and "edit" not in names for names in offered) and any("submit" not in names for names in offered)
+    assert any("submit" in names for names in offered) and any("submit" not in names for names in offered)
+    reading = {"state", "list_records", "read_record", "read_source", "diff", "evidence"}
+    pressed = set()
+    for earlier, later, names in zip(bodies, bodies[1:], offered[1:]):
+        if later["messages"][:-2] == earlier["messages"]:  # one conversation; the service counts four bytes a token
+            used = len(json.dumps(earlier)) // 4 + 40
+            if used * 3 >= 6000 * 2:
+                assert not names & reading, f"{names} with {used} of 6000 tokens used"
+                pressed.add("reading")
+            if used * 6 >= 6000 * 5 and "submit" in names:
+                assert names == {"submit"}, f"{names} with {used} of 6000 tokens used"
+                pressed.add("submit")
+    assert pressed == {"reading", "submit"}, f"the conversation never grew enough: {pressed}"
     assert schemas["submit"]["workloads"]["items"]["enum"] == ["full-32", "decode-96"], schemas["submit"]
     assert schemas["decide"]["audit"]["enum"] == ["U2"], schemas["decide"]["audit"]
     largest = max(len(message["content"] or "") for body in bodies for message in body["messages"])
