@@ -56,7 +56,7 @@ void add_decisions(search::State const& state, ir::AuditId audit, Choices& choic
   choices["implementation"] = newest(decided);
 }
 
-// A decision without `implementation` is about the audited one. Where the rules allow that one no status, another is named.
+// A decision without `implementation` is about the audited one. When that one failed, most statuses are those of another.
 void require_implementation(std::vector<Field>& fields) {
   for (Field& field : fields) {
     if (field.name == "implementation") field.required = true;
@@ -200,17 +200,13 @@ std::vector<Tool> with_choices(std::vector<Tool> tools, View const& view, Invent
   std::map<Tool::Effect, Choices> const choices = {{Tool::Effect::reads, for_reading(view.state, inventory)},
                                                    {Tool::Effect::edits, for_edits(view.state, inventory)},
                                                    {Tool::Effect::records, for_records(view, inventory)}};
-  bool audited_takes_no_status = false;
-  if (std::optional<ir::AuditId> const audit = view.state.awaiting_decision) {
-    std::vector<std::string> const& decided = choices.at(Tool::Effect::records).at("implementation");
-    audited_takes_no_status =
-        std::find(decided.begin(), decided.end(), to_string(view.state.audits.at(*audit))) == decided.end();
-  }
+  std::optional<ir::AuditId> const audit = view.state.awaiting_decision;
+  bool const failed = audit && !view.state.implementations.at(view.state.audits.at(*audit)).verified;
   for (Tool& tool : tools) {
     restrict(tool.fields, choices.at(tool.effect));
     bool const pending = !view.state.pending.empty();
     std::erase_if(tool.fields, [&](Field const& field) { return field.name == "withdrawals" && !pending; });
-    if (audited_takes_no_status && tool.name == "decide") require_implementation(tool.fields);
+    if (failed && tool.name == "decide") require_implementation(tool.fields);
     if (tool.name == "edit") tool.ways = {{"file", "find", "replace"}, {"file", "content"}, {"diff"}, {"file", "remove"}};
   }
   return tools;
