@@ -14,7 +14,7 @@ namespace tik::agent {
 namespace {
 
 constexpr std::size_t most_choices = 30;    // a schema is sent with every request
-constexpr int bytes_a_token = 3;            // of JSON, rather few
+constexpr int bytes_a_token = 2;            // of what small models write; of prose it is four
 constexpr std::size_t largest_bound = 2000; // servers that make a grammar of a schema refuse larger ones
 
 // The newest of the ids, oldest first.

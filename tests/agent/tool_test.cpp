@@ -58,11 +58,11 @@ TEST(Tool, SchemaBoundsTextsButCallsMayBeLonger) {
   Tool tool = sample();
   tool.ways = {{"name"}, {"kind", "name"}};
   std::vector<Tool> tools = {tool};
-  fit_answer(tools, 200); // 600 bytes: the name's and as much for the rest of the call
+  fit_answer(tools, 200); // 400 bytes: the name's and as much for the rest of the call
   Json const schema = input_schema(tools[0]);
-  EXPECT_EQ(schema["properties"]["name"]["maxLength"], 300);
+  EXPECT_EQ(schema["properties"]["name"]["maxLength"], 200);
   EXPECT_FALSE(schema["properties"]["kind"].contains("maxLength")) << "it has choices";
-  EXPECT_EQ(schema["properties"]["parts"]["items"]["properties"]["id"]["maxLength"], 300);
+  EXPECT_EQ(schema["properties"]["parts"]["items"]["properties"]["id"]["maxLength"], 200);
   EXPECT_TRUE(check(tools[0], {{"name", std::string(500, 'x')}}));
   fit_answer(tools, 8192);
   EXPECT_FALSE(input_schema(tools[0])["properties"]["name"].contains("maxLength"));
