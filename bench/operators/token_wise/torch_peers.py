@@ -1,11 +1,14 @@
-"""The same operators through PyTorch: `unfused` as Megatron-Core's modules without its fusions write them, `torch` with PyTorch's own fused
-functions, `torch_compile` as Inductor makes one kernel of plain source. A function takes a set (subjects.py) and returns the outputs of our
-call; those that write into the cache return what they wrote from there."""
+"""The same operators through PyTorch: `unfused` as Megatron writes them without its fusions (RMSNorm as in its legacy module; Megatron-Core itself
+wraps PyTorch's, which is in `torch`; RoPE as Megatron-Core's function for batches), `torch` with PyTorch's own fused functions, `torch_compile` as
+Inductor makes one kernel of plain source. A function takes a set (subjects.py) and returns the outputs of our call; those that write into the
+cache return what they wrote from there."""
 
 import torch
 from torch.nn.functional import rms_norm, silu
 
 import cells
+
+MAGNITUDE_SCALE = 1.0  # of cosines and sines: Megatron-Core multiplies by it whatever it is
 
 
 def plain_norm(x, weight):
@@ -26,7 +29,7 @@ def rotate_half(x):
 def megatron_rotary(x, angles):
     """x: [tokens, 1, heads, head_dim]; angles: [tokens, 1, 1, head_dim] in fp32. Cosines and sines are made in every call."""
     turned, kept = x[..., :angles.shape[-1]], x[..., angles.shape[-1]:]
-    cosines, sines = torch.cos(angles).to(x.dtype), torch.sin(angles).to(x.dtype)
+    cosines, sines = ((function(angles) * MAGNITUDE_SCALE).to(x.dtype) for function in (torch.cos, torch.sin))
     turned = turned * cosines + rotate_half(turned) * sines
     return torch.cat((turned, kept), dim=-1)
 
