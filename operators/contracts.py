@@ -67,7 +67,7 @@ class _Args(c.Structure):
 
 class RmsNormArgs(_Args):
     _fields_ = _fields("uint struct_bytes; int tokens heads columns; float epsilon; Rows x residual; pointer weight; Rows sum out;"
-                       "pointer stream")
+                       "int weight_settled; pointer stream")
 
 
 class RmsNormBackwardArgs(_Args):

@@ -122,6 +122,7 @@ void refuse_rms_norm(Device& device, Results& results) {
   refusals.refused("x.head_stride", [](Args& args) { args.x.head_stride = -128; });
   refusals.refused("residual.token_stride", [](Args& args) { args.residual.token_stride = 1; });
   refusals.refused("weight", [](Args& args) { args.weight = misaligned<tik_bf16>(); });
+  refusals.refused("weight_settled", [](Args& args) { args.weight_settled = 2; });
   refusals.refused("sum.data", [](Args& args) { args.sum.data = nullptr; });
   refusals.refused("sum.data", [](Args& args) { args.residual.data = nullptr; });
   refusals.refused("out.data", [](Args& args) { args.out.data = nullptr; });

@@ -40,6 +40,7 @@ class RmsNorm final : public TokenOperator {
     args.x = places[0];
     args.weight = places[1].as<tik_bf16>();
     args.out = places[2];
+    args.weight_settled = tokens % 2;
     if (shape_.residual) {
       args.residual = places[3];
       args.sum = places[4];

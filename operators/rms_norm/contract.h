@@ -27,7 +27,10 @@ typedef struct tik_rms_norm_args {
   const tik_bf16* weight; /* [columns], 16-byte aligned */
   tik_mutable_rows sum;   /* x + residual in bfloat16, which is what is normalised; may be x or residual itself. NULL without */
   tik_mutable_rows out;   /* may be x or residual itself when they are not sum */
-  void* stream;           /* a cudaStream_t; NULL on the CPU backend */
+  /* 1: what wrote weight has ended when this call, or the graph that holds it, is launched, as in tik_linear_args; 0 is always
+   * right. */
+  int32_t weight_settled;
+  void* stream; /* a cudaStream_t; NULL on the CPU backend */
 } tik_rms_norm_args;
 
 /* Normalises every row. */

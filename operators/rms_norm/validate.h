@@ -26,7 +26,7 @@ inline std::optional<Refusal> validate(tik_rms_norm_args const* args) {
   if (auto bad = validate_shape(args->tokens, args->heads, args->columns, args->epsilon)) return bad;
   RowsShape const shape{args->tokens, args->heads, args->columns};
   if (auto bad = first_of({check_rows("x", args->x, shape), check_pointer("weight", args->weight, tensor_alignment),
-                           check_rows("out", args->out, shape)})) {
+                           check_rows("out", args->out, shape), check_range("weight_settled", args->weight_settled, 0, 1)})) {
     return bad;
   }
   if (args->residual.data == nullptr) return check_absent("sum.data", args->sum.data, "nothing is added without a residual");

@@ -42,13 +42,15 @@ tik_status run(char const* launching, std::optional<Refusal> refusal, Launch lau
 }
 
 // Launches so that blocks may start before the kernel before has ended: every thread of the kernel calls
-// wait_for_kernel_before() before it reads or writes memory that another kernel uses.
+// wait_for_kernel_before() before it reads or writes memory that another kernel uses. A block has so many bytes of dynamic
+// shared memory, at most 48 KiB.
 template <typename... Parameters, typename... Arguments>
-cudaError_t launch_overlapped(void (*kernel)(Parameters...), dim3 grid, int threads, void* stream,
-                              Arguments const&... arguments) {
+cudaError_t launch_overlapped_sharing(int shared_bytes, void (*kernel)(Parameters...), dim3 grid, int threads, void* stream,
+                                      Arguments const&... arguments) {
   cudaLaunchConfig_t config{};
   config.gridDim = grid;
   config.blockDim = dim3(threads);
+  config.dynamicSmemBytes = shared_bytes;
   config.stream = static_cast<cudaStream_t>(stream);
   cudaLaunchAttribute overlap{};
   overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
@@ -56,6 +58,13 @@ cudaError_t launch_overlapped(void (*kernel)(Parameters...), dim3 grid, int thre
   config.attrs = &overlap;
   config.numAttrs = 1;
   return cudaLaunchKernelEx(&config, kernel, arguments...);
+}
+
+// Without dynamic shared memory.
+template <typename... Parameters, typename... Arguments>
+cudaError_t launch_overlapped(void (*kernel)(Parameters...), dim3 grid, int threads, void* stream,
+                              Arguments const&... arguments) {
+  return launch_overlapped_sharing(0, kernel, grid, threads, stream, arguments...);
 }
 
 #ifdef __CUDACC__

@@ -88,7 +88,7 @@ class RmsNorm(Subject):
 
     def tik(self, s):
         args = contracts.RmsNormArgs(tokens=self.tokens, heads=1, columns=self.model.hidden, epsilon=cells.EPSILON, x=contracts.rows(s.x),
-                                     weight=s.weight.data_ptr(), out=contracts.rows(s.out))
+                                     weight=s.weight.data_ptr(), out=contracts.rows(s.out), weight_settled=1)
         if self.residual:
             args.residual, args.sum = contracts.rows(s.residual), contracts.rows(s.sum)
         return "rms_norm", args
@@ -174,7 +174,7 @@ class QkNorm(_OfHeads):
 
     def tik(self, s):
         return "rms_norm", contracts.RmsNormArgs(tokens=self.tokens, heads=self.model.query_heads, columns=self.model.head_dim,
-                                                 epsilon=cells.EPSILON, x=contracts.rows(s.q), weight=s.weight.data_ptr(), out=contracts.rows(s.out))
+                                                 epsilon=cells.EPSILON, x=contracts.rows(s.q), weight=s.weight.data_ptr(), out=contracts.rows(s.out), weight_settled=1)
 
     def outputs(self, s):
         return [s.out]

@@ -42,10 +42,13 @@ inline CacheParams cache_params(tik_kv_target const& target) {
           target.positions};
 }
 
-// The first element of a token's rows in the cache; negative for a token that is not written.
-__device__ __forceinline__ int64_t cache_offset(CacheParams const& cache, int token) {
-  int const position = cache.positions[token];
-  int const sequence = cache.sequences ? cache.sequences[token] : token;
+// Of a token; what decode leaves out follows from the token's number.
+__device__ __forceinline__ int sequence_of(CacheParams const& cache, int token) {
+  return cache.sequences ? cache.sequences[token] : token;
+}
+
+// The first element of a position's rows in the cache; negative where nothing is written.
+__device__ __forceinline__ int64_t cache_offset(CacheParams const& cache, int sequence, int position) {
   if (position < 0 || position >= cache.kv_length || sequence < 0 || sequence >= cache.batch) return -1;
   if (!cache.page_table) return sequence * cache.block_stride + position * cache.token_stride;
   int const number = cache.page_size.quotient(position);
@@ -53,6 +56,11 @@ __device__ __forceinline__ int64_t cache_offset(CacheParams const& cache, int to
   if (page < 0 || page >= cache.page_count) return -1;
   return page * cache.block_stride +
          int64_t{position - number * static_cast<int>(cache.page_size.divisor)} * cache.token_stride;
+}
+
+// The same of a token.
+__device__ __forceinline__ int64_t cache_offset(CacheParams const& cache, int token) {
+  return cache_offset(cache, sequence_of(cache, token), cache.positions[token]);
 }
 
 } // namespace tik::operators::sm90

@@ -11,6 +11,7 @@ struct NormParams {
   SourceRows x;
   SourceRows residual;
   tik_bf16 const* weight;
+  bool weight_settled;
   TargetRows sum;
   TargetRows out;
   int rows;

@@ -8,24 +8,24 @@ namespace tik::operators::sm90 {
 namespace {
 
 NormParams norm_params(tik_rms_norm_args const& args) {
-  return {places(args.x),      places(args.residual), args.weight,
-          places(args.sum),    places(args.out),      args.tokens * args.heads,
-          Divisor(args.heads), args.columns,          rms_norm::inverse_columns(args.columns),
+  return {places(args.x),
+          places(args.residual),
+          args.weight,
+          args.weight_settled != 0,
+          places(args.sum),
+          places(args.out),
+          args.tokens * args.heads,
+          Divisor(args.heads),
+          args.columns,
+          rms_norm::inverse_columns(args.columns),
           args.epsilon};
 }
 
-template <int Lanes, int Rows>
-cudaError_t launch_narrow(NormParams const& params, void* stream) {
-  constexpr int rows_a_block = narrow_threads / Lanes * Rows;
-  auto* const kernel =
-      params.residual.data ? narrow_rms_norm_kernel<Lanes, Rows, true> : narrow_rms_norm_kernel<Lanes, Rows, false>;
-  return launch_overlapped(kernel, dim3((params.rows + rows_a_block - 1) / rows_a_block), narrow_threads, stream, params);
-}
-
 template <int Lanes>
-cudaError_t launch_narrow_rows(NormParams const& params, void* stream) {
-  constexpr int few = multiprocessors * narrow_threads / Lanes; // a row a thread still fills every multiprocessor
-  return params.rows <= few ? launch_narrow<Lanes, 1>(params, stream) : launch_narrow<Lanes, 2>(params, stream);
+cudaError_t launch_narrow(NormParams const& params, void* stream) {
+  constexpr int rows_a_block = narrow_threads / Lanes;
+  auto* const kernel = params.residual.data ? narrow_rms_norm_kernel<Lanes, true> : narrow_rms_norm_kernel<Lanes, false>;
+  return launch_overlapped(kernel, dim3((params.rows + rows_a_block - 1) / rows_a_block), narrow_threads, stream, params);
 }
 
 template <int Chunks, int Groups>
@@ -37,19 +37,24 @@ cudaError_t launch_wide(NormParams const& params, void* stream) {
   return launch_overlapped(kernel, dim3(params.rows), warps * warp_threads, stream, params);
 }
 
-// One chunk a thread is the shortest way through a row. More of them spare threads that all compute the same root where there
-// are rows enough, as long as a block keeps three warps or so.
+// More chunks a thread spare threads that all compute the same root, and let more rows be on their way at once; fewer are the
+// shorter way through one row. Blocks that come in a second round cost more than either: at 4096 columns that begins after five
+// blocks of two chunks a thread on each multiprocessor, or three of one.
 template <int Groups>
 cudaError_t launch_wide_rows(NormParams const& params, void* stream) {
-  bool const few = params.rows <= multiprocessors;
-  if (few || (params.residual.data && params.columns <= 2048)) return launch_wide<1, Groups>(params, stream);
-  return params.columns < 3072 ? launch_wide<2, Groups>(params, stream) : launch_wide<4, Groups>(params, stream);
+  bool const many_columns = params.columns >= 3072;
+  if (params.residual.data) {
+    if (params.columns <= 2048 || params.rows <= 3 * multiprocessors) return launch_wide<1, Groups>(params, stream);
+    return many_columns ? launch_wide<4, Groups>(params, stream) : launch_wide<2, Groups>(params, stream);
+  }
+  bool const many = many_columns && params.rows > 5 * multiprocessors;
+  return many ? launch_wide<4, Groups>(params, stream) : launch_wide<2, Groups>(params, stream);
 }
 
 cudaError_t launch(NormParams const& params, void* stream) {
-  if (params.columns <= 64) return launch_narrow_rows<4>(params, stream);
-  if (params.columns <= 128) return launch_narrow_rows<8>(params, stream);
-  if (params.columns <= 256) return launch_narrow_rows<16>(params, stream);
+  if (params.columns <= 64) return launch_narrow<4>(params, stream);
+  if (params.columns <= 128) return launch_narrow<8>(params, stream);
+  if (params.columns <= 256) return launch_narrow<16>(params, stream);
   if (params.columns <= 2048) return launch_wide_rows<8>(params, stream);
   if (params.columns <= 4096) return launch_wide_rows<16>(params, stream);
   return launch_wide_rows<32>(params, stream);

@@ -99,8 +99,11 @@ tik_status rotary_table(tik_rotary_table_args const* args) { return Error::keep(
 
 tik_status rotary(tik_rotary_args const* args) {
   return run("launching tik_rotary", rotary::validate(args), [&] {
-    constexpr int few = 64; // tokens; so few leave multiprocessors idle unless every head has threads of its own
-    return args->tokens <= few ? launch<1>(*args) : launch<2>(*args);
+    // Two heads a thread spare reading cosines and sines again, but so few threads are done sooner with one.
+    constexpr int few = 3 * 1024 * multiprocessors;
+    int64_t const items =
+        int64_t{args->tokens} * (args->query_heads + args->key_heads) * (args->head_dim / (2 * chunk_columns));
+    return items <= few ? launch<1>(*args) : launch<2>(*args);
   });
 }
 

@@ -1,4 +1,4 @@
-// SwiGLU and its gradients on Hopper: every thread takes chunks of eight columns, a block's chunks follow each other in a row.
+// SwiGLU and its gradients on Hopper: every thread takes a chunk of eight columns, a block's chunks follow each other in a row.
 #include "operators/functions.h"
 #include "operators/sm90/launch.cuh"
 #include "operators/sm90/rows.cuh"
@@ -49,39 +49,30 @@ __device__ __forceinline__ void sigmoids(float const (&gate)[8], float (&s)[8]) 
   }
 }
 
-// `Chunks` chunks a thread, all on their way at once.
-template <int Threads, int Chunks>
-__global__ void __launch_bounds__(Threads) swiglu_kernel(SwigluParams const params) {
+constexpr int swiglu_threads = 128;
+constexpr int swiglu_backward_threads = 256;
+
+// One chunk a thread: two of them take more registers than they save time, at any number of tokens.
+__global__ void __launch_bounds__(swiglu_threads) swiglu_kernel(SwigluParams const params) {
   start_kernel_after();
-  int64_t const first = int64_t{blockIdx.x} * (Threads * Chunks) + threadIdx.x;
-  uint4 gate[Chunks], up[Chunks];
-  ChunkPlace at[Chunks];
-#pragma unroll
-  for (int i = 0; i < Chunks; ++i) at[i] = chunk_place(params.grid, first + i * Threads);
+  int64_t const number = int64_t{blockIdx.x} * swiglu_threads + threadIdx.x;
+  ChunkPlace const at = chunk_place(params.grid, number);
   wait_for_kernel_before();
+  if (number >= params.grid.chunks) return;
+  uint4 const gates = load_chunk(params.gate.row(at.token, 0) + at.column);
+  uint4 const ups = load_chunk(params.up.row(at.token, 0) + at.column);
+  float gate[8], up[8], s[8];
+  unpack(gates, gate);
+  unpack(ups, up);
+  sigmoids(gate, s);
 #pragma unroll
-  for (int i = 0; i < Chunks; ++i) {
-    if (first + i * Threads >= params.grid.chunks) continue;
-    gate[i] = load_chunk(params.gate.row(at[i].token, 0) + at[i].column);
-    up[i] = load_chunk(params.up.row(at[i].token, 0) + at[i].column);
-  }
-#pragma unroll
-  for (int i = 0; i < Chunks; ++i) {
-    if (first + i * Threads >= params.grid.chunks) continue;
-    float g[8], u[8], s[8];
-    unpack(gate[i], g);
-    unpack(up[i], u);
-    sigmoids(g, s);
-#pragma unroll
-    for (int c = 0; c < 8; ++c) u[c] = swiglu::gated(swiglu::activated(g[c], s[c]), u[c]);
-    store_chunk(params.out.row(at[i].token, 0) + at[i].column, pack(u));
-  }
+  for (int c = 0; c < 8; ++c) up[c] = swiglu::gated(swiglu::activated(gate[c], s[c]), up[c]);
+  store_chunk(params.out.row(at.token, 0) + at.column, pack(up));
 }
 
-template <int Threads>
-__global__ void __launch_bounds__(Threads) swiglu_backward_kernel(SwigluBackwardParams const params) {
+__global__ void __launch_bounds__(swiglu_backward_threads) swiglu_backward_kernel(SwigluBackwardParams const params) {
   start_kernel_after();
-  int64_t const number = int64_t{blockIdx.x} * Threads + threadIdx.x;
+  int64_t const number = int64_t{blockIdx.x} * swiglu_backward_threads + threadIdx.x;
   ChunkPlace const at = chunk_place(params.grid, number);
   wait_for_kernel_before();
   if (number >= params.grid.chunks) return;
@@ -109,17 +100,15 @@ dim3 blocks_of(int64_t chunks, int chunks_a_block) { return dim3((chunks + chunk
 
 cudaError_t launch(tik_swiglu_args const& args) {
   SwigluParams const params{places(args.gate), places(args.up), places(args.out), chunk_grid(args.tokens, args.columns)};
-  constexpr int few = multiprocessors * 1024; // chunks; fewer are spread over all multiprocessors
-  if (params.grid.chunks <= few)
-    return launch_overlapped(swiglu_kernel<128, 1>, blocks_of(params.grid.chunks, 128), 128, args.stream, params);
-  return launch_overlapped(swiglu_kernel<256, 2>, blocks_of(params.grid.chunks, 512), 256, args.stream, params);
+  return launch_overlapped(swiglu_kernel, blocks_of(params.grid.chunks, swiglu_threads), swiglu_threads, args.stream, params);
 }
 
 cudaError_t launch(tik_swiglu_backward_args const& args) {
   SwigluBackwardParams const params{places(args.gate),         places(args.up),
                                     places(args.out_gradient), places(args.gate_gradient),
                                     places(args.up_gradient),  chunk_grid(args.tokens, args.columns)};
-  return launch_overlapped(swiglu_backward_kernel<256>, blocks_of(params.grid.chunks, 256), 256, args.stream, params);
+  return launch_overlapped(swiglu_backward_kernel, blocks_of(params.grid.chunks, swiglu_backward_threads),
+                           swiglu_backward_threads, args.stream, params);
 }
 
 } // namespace

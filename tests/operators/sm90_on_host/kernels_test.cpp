@@ -34,20 +34,21 @@ void expect_bits_of_the_cpu(std::unique_ptr<TokenOperator> checked, Extent exten
 }
 
 TEST(HopperKernelsOnTheHost, RowsOfSomeLanesHaveTheBitsOfTheCpu) {
-  expect_bits_of_the_cpu(make_rms_norm({32, 128}), Extent::brief); // with one row a thread, and with two
+  expect_bits_of_the_cpu(make_rms_norm({32, 128}), Extent::brief);
   for (NormShape const& shape : {NormShape{15, 64}, NormShape{17, 256, true}, NormShape{3, 96, true}, NormShape{1, 8}})
     expect_bits_of_the_cpu(make_rms_norm(shape), Extent::tiny);
 }
 
 TEST(HopperKernelsOnTheHost, RowsOfABlockHaveTheBitsOfTheCpu) {
-  expect_bits_of_the_cpu(make_rms_norm({40, 3072}), Extent::tiny); // more rows than multiprocessors: four chunks a thread
+  expect_bits_of_the_cpu(make_rms_norm({200, 3072}), Extent::tiny); // more rows than a round of blocks: four chunks a thread
+  expect_bits_of_the_cpu(make_rms_norm({100, 3072, true}), Extent::tiny);
   expect_bits_of_the_cpu(make_rms_norm({50, 1536}), Extent::tiny);
   for (NormShape const& shape : {NormShape{1, 264}, NormShape{1, 1536, true}, NormShape{1, 4096}, NormShape{1, 8192, true}})
     expect_bits_of_the_cpu(make_rms_norm(shape), Extent::tiny);
 }
 
 TEST(HopperKernelsOnTheHost, RotationsHaveTheBitsOfTheCpu) {
-  expect_bits_of_the_cpu(make_rotary({5, 3, 64, true, true}), Extent::brief); // with one head a thread, and with two
+  expect_bits_of_the_cpu(make_rotary({5, 3, 64, true, true}), Extent::tiny);
   expect_bits_of_the_cpu(make_rotary({12, 0, 128, false, false}), Extent::tiny);
 }
 
@@ -80,6 +81,51 @@ TEST(HopperKernelsOnTheHost, CachesHaveTheBitsOfTheCpu) {
         EXPECT_EQ(actual.queries, expected.queries) << what;
       }
     }
+  }
+}
+
+TEST(HopperKernelsOnTheHost, TwoHeadsAThreadHaveTheBitsOfTheCpu) {
+  constexpr int tokens = 400, query_heads = 126, key_heads = 2, dim = 128; // more than threads with one head each are made for
+  std::vector<float> table(std::size_t{tokens} * dim);
+  std::vector<int32_t> positions(tokens);
+  for (int i = 0; i < tokens; ++i) positions[i] = i % 7 == 3 ? -1 : tokens - 1 - i;
+  std::vector<tik_bf16> in(std::size_t{tokens} * (query_heads + key_heads) * dim);
+  for (std::size_t i = 0; i < table.size(); ++i) table[i] = static_cast<float>(i % 2003) / 1001 - 1;
+  for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<tik_bf16>(i * 40503 % 0x3f80 | i % 2 << 15);
+  auto const rotated = [&](auto rotary) {
+    std::vector<tik_bf16> out(in.size(), 0x1234);
+    int64_t const stride = (query_heads + key_heads) * dim;
+    tik_rotary_args args{};
+    args.struct_bytes = sizeof args;
+    args.tokens = tokens, args.query_heads = query_heads, args.key_heads = key_heads, args.head_dim = dim;
+    args.table_positions = tokens, args.table = table.data(), args.positions = positions.data();
+    args.queries = {in.data(), stride, dim}, args.keys = {in.data() + query_heads * dim, stride, dim};
+    args.queries_out = {out.data(), stride, dim}, args.keys_out = {out.data() + query_heads * dim, stride, dim};
+    EXPECT_EQ(rotary(&args), TIK_OK);
+    return out;
+  };
+  EXPECT_EQ(rotated(sm90::rotary), rotated(cpu::rotary));
+}
+
+// Threads that keep their heads over two tokens while all blocks are resident, and in blocks that others follow; and heads that
+// do not suit them.
+TEST(HopperKernelsOnTheHost, FusedStepsOfManyTokensHaveTheBitsOfTheCpu) {
+  HostDevice device(hopper_on_host());
+  HostDevice host;
+  struct Case {
+    CacheShape shape;
+    int tokens;
+  };
+  for (Case const& c : {Case{{32, 8, 128, true}, 601}, Case{{2, 2, 64, false}, 5701}, Case{{33, 1, 128, true}, 500}}) {
+    auto const buffers = [&](Device& on) {
+      return CacheBuffers(on, c.shape, CacheLayout{16}, c.tokens, 2, c.tokens, false, 7);
+    };
+    CacheImage const expected = buffers(host).run_separate();
+    CacheImage const actual = buffers(device).run_fused();
+    std::string const what = describe(c.shape) + ", " + std::to_string(c.tokens) + " tokens";
+    EXPECT_EQ(actual.keys, expected.keys) << what;
+    EXPECT_EQ(actual.values, expected.values) << what;
+    EXPECT_EQ(actual.queries, expected.queries) << what;
   }
 }
 

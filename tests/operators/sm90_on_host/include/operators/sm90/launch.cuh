@@ -10,6 +10,8 @@
 
 #undef __launch_bounds__
 #define __launch_bounds__(...)
+#undef __maxnreg__
+#define __maxnreg__(...)
 #undef __shared__
 #define __shared__ static // of one block at a time
 #define threadIdx (::tik::on_host::thread_index)
@@ -47,6 +49,12 @@ cudaError_t launch_overlapped(void (*kernel)(Parameters...), dim3 grid, int thre
     }
   }
   return cudaSuccess;
+}
+
+template <typename... Parameters, typename... Arguments>
+cudaError_t launch_overlapped_sharing(int, void (*kernel)(Parameters...), dim3 grid, int threads, void* stream,
+                                      Arguments const&... arguments) {
+  return launch_overlapped(kernel, grid, threads, stream, arguments...);
 }
 
 inline void wait_for_kernel_before() {}
