@@ -11,7 +11,6 @@
 namespace tik::operators::check {
 namespace {
 
-constexpr int table_positions = 2048;
 constexpr int spare_pages = 3;
 constexpr float epsilon = 1e-6f;
 

@@ -28,6 +28,8 @@ struct CacheImage {
   std::vector<unsigned char> keys, values, queries;
 };
 
+inline constexpr int table_positions = 2048; // of the rotation: no sequence is longer
+
 class CacheBuffers {
  public:
   // `tokens` new tokens, some of them padding, at different places of `batch` sequences of up to `length` tokens, chosen by

@@ -39,8 +39,9 @@ std::vector<CacheCase> make_cases(CaseOptions const& options) {
       bool const left_out = count > 1000 ? i > 1 : count > 40 && i % 2 == 1;
       if (left_out && options.extent == Extent::thorough) continue;
       bool const decode = (count + i) % 2 == 0;
-      int const batch = decode ? count : random.between(1, 5);
-      int const length = decode ? random.between(1, 130) : random.between((count + batch - 1) / batch, 2 * count + 60);
+      int const batch = decode ? count : random.between((count + table_positions - 1) / table_positions, 5);
+      int const shortest = (count + batch - 1) / batch;
+      int const length = decode ? random.between(1, 130) : random.between(shortest, std::min(2 * count + 60, table_positions));
       cases.push_back({layouts[i], count, batch, length, decode, random.next()});
     }
   }
