@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "operators/linear/sm90/bench.h"
 #include "operators/linear/sm90/choose.h"
+#include "operators/linear/sm90/trial.h"
 #include "operators/sm90/launch.cuh"
 
 namespace tik::operators::sm90 {
@@ -82,17 +82,17 @@ struct Operands {
   int64_t weight_size;
   int weights;
 
-  Operands(tik_linear_args const& args, Bench& bench) : call(args), weight_size(int64_t{args.out_features} * args.in_features) {
+  Operands(tik_linear_args const& args, Trial& trial) : call(args), weight_size(int64_t{args.out_features} * args.in_features) {
     call.tokens = static_cast<int>(
         std::clamp<int64_t>(most_outputs / args.out_features, 1, std::min(token_bucket(args.tokens), most_tokens)));
     weights = static_cast<int>(std::clamp<int64_t>(most_weight_bytes / (2 * weight_size), 1, most_weights));
-    call.stream = bench.stream;
-    call.x = {static_cast<tik_bf16*>(bench.allocate(int64_t{call.tokens} * args.in_features * 2, 1)), args.in_features, 0};
-    call.weight = {static_cast<tik_bf16*>(bench.allocate(weights * weight_size * 2, 2)), args.in_features, 0};
-    if (args.bias) call.bias = static_cast<tik_bf16*>(bench.allocate(int64_t{args.out_features} * 2, 3));
-    if (args.workspace) call.workspace = bench.allocate(TIK_LINEAR_WORKSPACE_BYTES, 4);
+    call.stream = trial.stream;
+    call.x = {static_cast<tik_bf16*>(trial.allocate(int64_t{call.tokens} * args.in_features * 2, 1)), args.in_features, 0};
+    call.weight = {static_cast<tik_bf16*>(trial.allocate(weights * weight_size * 2, 2)), args.in_features, 0};
+    if (args.bias) call.bias = static_cast<tik_bf16*>(trial.allocate(int64_t{args.out_features} * 2, 3));
+    if (args.workspace) call.workspace = trial.allocate(TIK_LINEAR_WORKSPACE_BYTES, 4);
     call.out_stride = args.out_features;
-    call.out = bench.allocate(out_bytes(call.tokens), 5);
+    call.out = trial.allocate(out_bytes(call.tokens), 5);
   }
   int64_t out_bytes(int tokens) const { return int64_t{tokens} * call.out_features * (call.out_type == TIK_FP32 ? 4 : 2); }
 
@@ -110,26 +110,26 @@ struct Operands {
 };
 
 // Adds the plans that can be launched.
-void time_once(std::vector<Plan> const& plans, Operands const& operands, Bench& bench, std::vector<Timed>& timed) {
+void time_once(std::vector<Plan> const& plans, Operands const& operands, Trial& trial, std::vector<Timed>& timed) {
   for (Plan const& plan : plans) {
-    if (bench.error != cudaSuccess) return;
+    if (trial.error != cudaSuccess) return;
     if (!operands.launch(plan, 0)) {
       cudaGetLastError(); // the library has it for other numbers of tokens: not an error of what follows
       continue;
     }
-    timed.push_back({plan, {bench.time_ms(operands.launches(), [&](int turn) { operands.launch(plan, turn); })}, 1});
+    timed.push_back({plan, {trial.time_ms(operands.launches(), [&](int turn) { operands.launch(plan, turn); })}, 1});
   }
 }
 
 // The fastest: those that are near the first are timed several times more, in turns.
-Plan fastest_of(std::vector<Timed>& timed, Operands const& operands, Bench& bench) {
+Plan fastest_of(std::vector<Timed>& timed, Operands const& operands, Trial& trial) {
   auto const faster = [](Timed const& a, Timed const& b) { return a.median_ms() < b.median_ms(); };
   float const limit_ms = near_first * std::min_element(timed.begin(), timed.end(), faster)->ms[0];
   float spent_ms = 0;
   for (int turn = 1; turn < most_turns && spent_ms < enough_ms; ++turn) {
     for (Timed& one : timed) {
       if (one.ms[0] > limit_ms) continue;
-      float const took = bench.time_ms(operands.launches(), [&](int i) { operands.launch(one.plan, i); });
+      float const took = trial.time_ms(operands.launches(), [&](int i) { operands.launch(one.plan, i); });
       one.ms[one.turns++] = took;
       spent_ms += took;
     }
@@ -137,18 +137,18 @@ Plan fastest_of(std::vector<Timed>& timed, Operands const& operands, Bench& benc
   return std::min_element(timed.begin(), timed.end(), faster)->plan;
 }
 
-std::optional<Refusal> verify(Operands const& operands, Plan const& plan, Bench& bench) {
+std::optional<Refusal> verify(Operands const& operands, Plan const& plan, Trial& trial) {
   tik_linear_args call = operands.call;
   call.tokens = std::min(call.tokens, most_verified_tokens);
   int64_t const bytes = operands.out_bytes(call.tokens);
   tik_linear_args simple = call;
-  simple.out = bench.allocate(bytes, 6);
-  if (bench.error == cudaSuccess) bench.keep(cudaMemsetAsync(call.out, 0xff, bytes, bench.stream));
-  if (auto bad = device_error(doing, bench.error)) return bad;
-  bench.keep(launch_simple(simple));
+  simple.out = trial.allocate(bytes, 6);
+  if (trial.error == cudaSuccess) trial.keep(cudaMemsetAsync(call.out, 0xff, bytes, trial.stream));
+  if (auto bad = device_error(doing, trial.error)) return bad;
+  trial.keep(launch_simple(simple));
   if (auto bad = launch_plan(call, plan)) return bad;
-  auto const different = static_cast<unsigned long>(bench.differences(simple.out, call.out, bytes));
-  if (auto bad = device_error(doing, bench.error)) return bad;
+  auto const different = static_cast<unsigned long>(trial.differences(simple.out, call.out, bytes));
+  if (auto bad = device_error(doing, trial.error)) return bad;
   if (different > 0) return differs(call, plan, different, int64_t{call.tokens} * call.out_features);
   return std::nullopt;
 }
@@ -161,23 +161,23 @@ std::optional<Refusal> launch_plan(tik_linear_args const& args, Plan const& plan
 }
 
 std::optional<Refusal> choose_verified(tik_linear_args const& args, Plan& chosen) {
-  Bench bench;
-  Operands const operands(args, bench);
-  if (auto bad = device_error(doing, bench.error)) return bad;
+  Trial trial;
+  Operands const operands(args, trial);
+  if (auto bad = device_error(doing, trial.error)) return bad;
   tik_linear_args bucket = operands.call;
   bucket.tokens = token_bucket(args.tokens);
   std::vector<Timed> timed;
-  time_once(vendor_plans(bucket), operands, bench, timed);
+  time_once(vendor_plans(bucket), operands, trial, timed);
   // The library lacks some forms, among them a bias added to fp32; strips have all.
-  if (bucket.tokens <= most_strip_tokens || timed.empty()) time_once(strip_plans(bucket), operands, bench, timed);
-  if (auto bad = device_error(doing, bench.error)) return bad;
+  if (bucket.tokens <= most_strip_tokens || timed.empty()) time_once(strip_plans(bucket), operands, trial, timed);
+  if (auto bad = device_error(doing, trial.error)) return bad;
   if (timed.empty()) {
     return Refusal{TIK_DEVICE_ERROR,
                    validation::sentence("No kernel of tik_linear could be launched for tokens ", args.tokens, ", in_features ",
                                         args.in_features, ", out_features ", args.out_features, ".")};
   }
-  chosen = fastest_of(timed, operands, bench);
-  return verify(operands, chosen, bench);
+  chosen = fastest_of(timed, operands, trial);
+  return verify(operands, chosen, trial);
 }
 
 } // namespace tik::operators::sm90

@@ -9,12 +9,12 @@
 namespace tik::operators::sm90 {
 
 // Device memory, a stream and two events, all gone with it.
-class Bench {
+class Trial {
  public:
-  Bench();
-  ~Bench();
-  Bench(Bench const&) = delete;
-  Bench& operator=(Bench const&) = delete;
+  Trial();
+  ~Trial();
+  Trial(Trial const&) = delete;
+  Trial& operator=(Trial const&) = delete;
 
   // Device memory with random bfloat16 numbers: random signs and fractions, magnitudes from 1/8 to 2.
   void* allocate(int64_t bytes, uint32_t seed);

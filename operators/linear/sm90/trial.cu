@@ -1,4 +1,4 @@
-#include "operators/linear/sm90/bench.h"
+#include "operators/linear/sm90/trial.h"
 
 namespace tik::operators::sm90 {
 namespace {
@@ -34,13 +34,13 @@ __global__ void count_differences_kernel(uint32_t const* a, uint32_t const* b, i
 
 } // namespace
 
-Bench::Bench() {
+Trial::Trial() {
   keep(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   for (auto& mark : marks_) keep(cudaEventCreate(&mark));
   keep(cudaMalloc(&differences_, sizeof *differences_));
 }
 
-Bench::~Bench() {
+Trial::~Trial() {
   if (stream) cudaStreamSynchronize(stream);
   for (void* const memory : memory_) cudaFree(memory);
   cudaFree(differences_);
@@ -50,7 +50,7 @@ Bench::~Bench() {
   if (stream) cudaStreamDestroy(stream);
 }
 
-void* Bench::allocate(int64_t bytes, uint32_t seed) {
+void* Trial::allocate(int64_t bytes, uint32_t seed) {
   void* memory = nullptr;
   if (error == cudaSuccess) keep(cudaMalloc(&memory, bytes));
   memory_.push_back(memory);
@@ -58,7 +58,7 @@ void* Bench::allocate(int64_t bytes, uint32_t seed) {
   return memory;
 }
 
-unsigned long long Bench::differences(void const* a, void const* b, int64_t bytes) {
+unsigned long long Trial::differences(void const* a, void const* b, int64_t bytes) {
   unsigned long long count = 0;
   keep(cudaMemsetAsync(differences_, 0, sizeof count, stream));
   count_differences_kernel<<<1024, 256, 0, stream>>>(static_cast<uint32_t const*>(a), static_cast<uint32_t const*>(b),
@@ -68,9 +68,9 @@ unsigned long long Bench::differences(void const* a, void const* b, int64_t byte
   return count;
 }
 
-void Bench::hold_up(int launches) { wait_kernel<<<1, 1, 0, stream>>>((launches + 4) * launch_ns); }
+void Trial::hold_up(int launches) { wait_kernel<<<1, 1, 0, stream>>>((launches + 4) * launch_ns); }
 
-float Bench::since_mark_ms() {
+float Trial::since_mark_ms() {
   float took = 0;
   keep(cudaEventRecord(marks_[1], stream));
   keep(cudaEventSynchronize(marks_[1]));
