@@ -55,22 +55,15 @@ class TwoKernels {
 };
 
 // Cuts of every kind, also those that no size has as candidates: strips that fill the tensor core's width and some that do not,
-// tiles, rings, and clusters that share x, strips or both.
+// tiles, stages, and rings.
 std::vector<sm90::StripCut> strip_cuts() {
   std::vector<sm90::StripCut> cuts;
-  auto const add = [&](sm90::StripCut const& cut) {
-    bool const holds_stages = cut.ring_bytes >= sm90::fewest_stages * sm90::stage_bytes(cut.tile_tokens, cut.strip_rows);
-    bool const shares = cut.x_sharers * cut.strip_sharers > 1;
-    bool const shares_in_eights = cut.tile_tokens % (8 * cut.x_sharers) == 0 && cut.strip_rows % (8 * cut.strip_sharers) == 0;
-    if (holds_stages && (!shares || shares_in_eights)) cuts.push_back(cut);
-  };
   for (int const tile : {8, 16, 40, 64}) {
-    for (int const rows : {8, 10, 12, 16, 24, 32, 34, 48, 64, 72, 96, 128, 136, 192}) {
-      for (int const ring : {24 * 1024, sm90::half_ring_bytes, sm90::largest_ring_bytes}) add({rows, tile, 1, 1, ring});
-      for (int const x_sharers : {1, 2, 4, 8}) {
-        for (int const strip_sharers : {1, 2, 4}) {
-          if (x_sharers * strip_sharers == 1 || x_sharers * strip_sharers > 8) continue;
-          add({rows, tile, x_sharers, strip_sharers, sm90::half_ring_bytes});
+    for (int const rows : {2, 8, 10, 12, 16, 24, 32, 34, 48, 64, 72, 96, 128, 136, 192}) {
+      for (int const chunks : {2, 4}) {
+        for (int const ring : {24 * 1024, sm90::half_ring_bytes, sm90::largest_ring_bytes}) {
+          int const least = sm90::fewest_stages * sm90::stage_bytes(chunks, tile, sm90::eights(rows));
+          if (least <= ring) cuts.push_back({rows, tile, chunks, ring});
         }
       }
     }
@@ -101,9 +94,8 @@ void check_strips(Suite& suite) {
       suite.report.record("linear-strips", actual == expected,
                           std::to_string(sizes.tokens) + " tokens, " + std::to_string(sizes.in_features) + " to " +
                               std::to_string(sizes.out_features) + ", strips of " + std::to_string(cut.strip_rows) +
-                              ", tiles of " + std::to_string(cut.tile_tokens) + ", clusters of " +
-                              std::to_string(cut.x_sharers) + " x " + std::to_string(cut.strip_sharers) + ", ring " +
-                              std::to_string(cut.ring_bytes),
+                              ", tiles of " + std::to_string(cut.tile_tokens) + ", stages of " +
+                              std::to_string(cut.stage_chunks) + " chunks, ring " + std::to_string(cut.ring_bytes),
                           "other bits than the simple kernel's");
     }
   }

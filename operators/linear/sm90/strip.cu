@@ -8,16 +8,19 @@
 namespace tik::operators::sm90 {
 namespace {
 
-template <int Width>
+template <int Width, int Chunks>
 cudaError_t launch(tik_linear_args const& args, StripCut const& cut) {
+  bool const boxed = args.in_features % 64 == 0;
+  int const box_chunks = boxed ? Chunks : 1;
+  int const laid_rows = boxed ? cut.strip_rows : eights(cut.strip_rows);
   auto const x_map =
-      encode_matrix_map(args.x.data, args.tokens, args.in_features, args.x.token_stride, cut.tile_tokens / cut.x_sharers);
-  auto const weight_map = encode_matrix_map(args.weight.data, args.out_features, args.in_features, args.weight.token_stride,
-                                            cut.strip_rows / cut.strip_sharers);
+      encode_chunk_map(args.x.data, args.tokens, args.in_features, args.x.token_stride, cut.tile_tokens, box_chunks, boxed);
+  auto const weight_map = encode_chunk_map(args.weight.data, args.out_features, args.in_features, args.weight.token_stride,
+                                           cut.strip_rows, box_chunks, boxed);
   if (!x_map || !weight_map) return cudaErrorInvalidValue;
 
-  int const stages = static_cast<int>(blocks_of(args.in_features, 64 * stage_chunks));
-  int const bytes = stage_bytes(cut.tile_tokens, cut.strip_rows);
+  int const stages = static_cast<int>(blocks_of(args.in_features, 64 * Chunks));
+  int const bytes = stage_bytes(Chunks, cut.tile_tokens, laid_rows);
   int const ring = std::min({stages, largest_ring, cut.ring_bytes / bytes});
   if (ring < std::min(stages, fewest_stages)) return cudaErrorInvalidValue;
   StripParams const params{args.bias,
@@ -29,28 +32,25 @@ cudaError_t launch(tik_linear_args const& args, StripCut const& cut) {
                            ring,
                            cut.tile_tokens,
                            cut.strip_rows,
-                           cut.x_sharers,
-                           cut.strip_sharers,
+                           laid_rows,
+                           boxed,
                            args.out_type == TIK_FP32,
                            args.weight_settled != 0};
 
   int const shared_bytes = ring * bytes + overread_bytes;
-  auto* const kernel = strip_kernel<Width>;
+  auto* const kernel = strip_kernel<Width, Chunks>;
   cudaError_t const error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
   if (error != cudaSuccess) return error;
-  cudaLaunchAttribute attributes[2] = {};
-  attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  attributes[0].val.programmaticStreamSerializationAllowed = 1;
-  attributes[1].id = cudaLaunchAttributeClusterDimension;
-  attributes[1].val.clusterDim = {static_cast<unsigned>(cut.x_sharers), static_cast<unsigned>(cut.strip_sharers), 1};
+  cudaLaunchAttribute overlap{};
+  overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  overlap.val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t config{};
-  config.gridDim = dim3(blocks_of(blocks_of(args.out_features, cut.strip_rows), cut.x_sharers) * cut.x_sharers,
-                        blocks_of(blocks_of(args.tokens, cut.tile_tokens), cut.strip_sharers) * cut.strip_sharers);
+  config.gridDim = dim3(blocks_of(args.out_features, cut.strip_rows), blocks_of(args.tokens, cut.tile_tokens));
   config.blockDim = dim3(strip_threads);
   config.dynamicSmemBytes = shared_bytes;
   config.stream = static_cast<cudaStream_t>(args.stream);
-  config.attrs = attributes;
-  config.numAttrs = cut.x_sharers * cut.strip_sharers > 1 ? 2 : 1;
+  config.attrs = &overlap;
+  config.numAttrs = 1;
   return cudaLaunchKernelEx(&config, kernel, *x_map, *weight_map, params);
 }
 
@@ -62,7 +62,7 @@ cudaError_t launch_strip(tik_linear_args const& args, StripCut const& cut) {
     switch (width) {
 #define TIK_CASE(width) \
   case width:           \
-    return launch<width>(args, cut);
+    return cut.stage_chunks == 2 ? launch<width, 2>(args, cut) : launch<width, 4>(args, cut);
       TIK_STRIP_WIDTHS(TIK_CASE)
 #undef TIK_CASE
     }

@@ -1,6 +1,7 @@
 // Which cuts of the strip kernel are worth measuring. What bounds a call of few tokens is reading the weight: one strip for
-// each multiprocessor with a deep ring, or two with half of it, so that all of them read all of the time. Blocks of a cluster
-// share x where there is much of it, and strips where there are several blocks of tokens.
+// each multiprocessor with a deep ring, or with half of it, so that the next call's loads begin while this one ends, or two
+// strips for each. With more tokens a multiprocessor receives more of x than of the weight, and tiles of 32 tokens and taller
+// strips need less of both than tiles of 64.
 #include <algorithm>
 
 #include "operators/linear/sm90/kernels.h"
@@ -19,23 +20,29 @@ int strip_rows(int64_t rows, int blocks, int step) {
   return round_up(static_cast<int>(blocks_of(rows, blocks * rounds)), step);
 }
 
+// Stages of four chunks where enough of them fit that most are under way.
+constexpr int enough_stages = 5;
+
+void add_cut(std::vector<StripCut>& cuts, int height, int tile_tokens, int ring_bytes) {
+  int const chunks = enough_stages * stage_bytes(4, tile_tokens, height) <= ring_bytes ? 4 : 2;
+  if (fewest_stages * stage_bytes(chunks, tile_tokens, eights(height)) > ring_bytes) return;
+  cuts.push_back({height, tile_tokens, chunks, ring_bytes});
+}
+
 } // namespace
 
 std::vector<StripCut> strip_candidates(int tokens, int out_features) {
-  int const tile_tokens = std::min(round_up(tokens, 8), largest_tile);
-  int const token_blocks = static_cast<int>(blocks_of(tokens, tile_tokens));
   std::vector<StripCut> cuts;
-  for (int const x_sharers : {1, 4}) {
-    for (int const strip_sharers : {1, 2}) {
-      if (tile_tokens % (8 * x_sharers) != 0 || strip_sharers > token_blocks) continue;
-      int const step = x_sharers * strip_sharers > 1 ? 8 * strip_sharers : 2;
-      int64_t const rows = int64_t{out_features} * token_blocks;
-      for (int const blocks_each : {1, 2}) {
-        StripCut const cut{strip_rows(rows, blocks_each * multiprocessors, step), tile_tokens, x_sharers, strip_sharers,
-                           blocks_each == 1 ? largest_ring_bytes : half_ring_bytes};
-        if (cut.ring_bytes >= fewest_stages * stage_bytes(tile_tokens, cut.strip_rows)) cuts.push_back(cut);
-      }
-    }
+  int const all_tokens = eights(tokens);
+  for (int const largest : {32, largest_tile}) {
+    if (largest == largest_tile && all_tokens <= 32) continue;
+    int const tile_tokens = std::min(all_tokens, largest);
+    int64_t const rows = int64_t{out_features} * blocks_of(tokens, tile_tokens);
+    int const height = strip_rows(rows, multiprocessors, 2);
+    add_cut(cuts, height, tile_tokens, largest_ring_bytes);
+    add_cut(cuts, height, tile_tokens, half_ring_bytes);
+    if (eights(height) != height) add_cut(cuts, eights(height), tile_tokens, largest_ring_bytes);
+    add_cut(cuts, strip_rows(rows, 2 * multiprocessors, 2), tile_tokens, half_ring_bytes);
   }
   return cuts;
 }
