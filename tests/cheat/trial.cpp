@@ -124,6 +124,7 @@ class Examination {
   void finds_other_kernels() {
     if (candidate_.evidence.empty()) return;
     evaluator::Json const dispatch = report_.evidence.empty() ? evaluator::Json() : report_.evidence.front().data;
+    if (!dispatch.is_object()) return find("there is no dispatch evidence");
     std::string const found = dispatch.value("differences", evaluator::Json::array()).dump();
     if (found.find(candidate_.evidence) == std::string::npos) find("the dispatch evidence does not show it: " + found);
   }
