@@ -110,12 +110,12 @@ class Cell:
                 torch.use_deterministic_algorithms(False)
         samples = result.in_turns(contenders, ROUNDS, self.timer.time)
         same = all(torch.equal(a, b) for a, b in zip(first, self.gradients))
-        median = {name: statistics.median(values) for name, values in samples.items()}
+        median = {name: round(statistics.median(values), 3) for name, values in samples.items()}
         query_heads, kv_heads, dim = self.heads
         operations = 5 * 2 * query_heads * dim * self.tokens * self.tokens / 2
         cell = {"operator": "attention_full_backward", "shape": f"{query_heads}/{kv_heads}x{dim}", "rows": self.tokens,
                 "tik_us": median.pop("tik"), "peers": median}
-        cell["tik_tflops"] = operations / cell["tik_us"] / 1e6
+        cell["tik_tflops"] = round(operations / cell["tik_us"] / 1e6, 1)
         cell["last_repeat_has_same_bits"] = same
         if self.tokens <= WITH_FLOAT64:
             exact = self.exact()
