@@ -149,7 +149,7 @@ def setting(options, commit, records):
 
 def add_result(file, result):
     """One run more in a file of runs."""
-    known = json.loads(file.read_text()) if file.exists() else {"schema": 1, "command": "make test-llm", "runs": []}
+    known = json.loads(file.read_text()) if file.exists() else {"schema": 1, "command": "tests/llm/search.py TIK ., as make test-llm runs it", "runs": []}
     known["runs"].append(result)
     file.write_text(json.dumps(known, indent=1) + "\n")
 
