@@ -80,9 +80,9 @@ format: setup
 	@clang-format-14 -i $(SOURCES)
 
 lint: setup
-	@cmake --preset $(PRESET) --log-level=WARNING
+	@cmake --preset $(PRESET) -B $(BUILD)-lint -DTIK_COMPILE_TOGETHER=OFF --log-level=WARNING
 	@clang-format-14 --dry-run --Werror $(SOURCES)
-	@script/lint $(BUILD)
+	@script/lint $(BUILD)-lint
 
 clean:
 	rm -rf build

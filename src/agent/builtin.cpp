@@ -13,8 +13,7 @@ namespace tik::agent {
 namespace {
 
 constexpr double hopeless_value = -0.7; // an opportunity below it is not worth an audit
-constexpr double opening_bonus = 0.5;   // for the root's own opportunities in the first steps, so that effects are known apart
-constexpr int opening_steps = 3;
+constexpr double opening_bonus = 0.5;   // for the root's own opportunities in the opening steps
 constexpr double jitter = 0.03;
 
 // A reproducible number in [0, 1) (the finalizer of SplitMix64).

@@ -14,7 +14,6 @@ using ir::to_string;
 using Status = ir::BranchStatus;
 
 constexpr std::size_t opportunities_of_the_best = 8, opportunities_of_a_branch = 3;
-constexpr int opening_steps = 3;     // the root's own opportunities are kept for these
 constexpr double least_value = -0.5; // below it an opportunity is not worth a record
 constexpr double worth_trying = 0.0; // with fewer than two above it, archived branches are looked at again
 

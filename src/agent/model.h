@@ -79,6 +79,9 @@ class Wire {
 };
 std::unique_ptr<Wire> make_wire(Api api);
 
+// The text of an object's key, empty when there is none.
+std::string text_of(Json const& json, char const* key);
+
 // Counts of a usage object, absent ones as zero.
 std::int64_t count_of(Json const& usage, std::initializer_list<char const*> path);
 

@@ -6,10 +6,6 @@ namespace {
 
 constexpr char version[] = "2023-06-01";
 
-std::string text_of(Json const& json, char const* key) {
-  return json.is_object() && json.contains(key) && json[key].is_string() ? json[key].get<std::string>() : std::string();
-}
-
 // What precedes the mark is kept by the service for the next call.
 Json cached(Json block) {
   block["cache_control"] = {{"type", "ephemeral"}};

@@ -6,10 +6,6 @@
 namespace tik::agent {
 namespace {
 
-std::string text_of(Json const& json, char const* key) {
-  return json.is_object() && json.contains(key) && json[key].is_string() ? json[key].get<std::string>() : std::string();
-}
-
 void add_messages(Turn const& turn, Json& messages) {
   switch (turn.role) {
     case Turn::Role::user:
@@ -111,6 +107,10 @@ std::unique_ptr<Wire> make_anthropic_wire();
 std::unique_ptr<Wire> make_wire(Api api) {
   if (api == Api::anthropic) return make_anthropic_wire();
   return std::make_unique<OpenAiWire>();
+}
+
+std::string text_of(Json const& json, char const* key) {
+  return json.is_object() && json.contains(key) && json[key].is_string() ? json[key].get<std::string>() : std::string();
 }
 
 Json input_of(ToolCall const& call) {

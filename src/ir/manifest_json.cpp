@@ -19,16 +19,6 @@ EntryPoint entry_point_field(JsonFields& fields, std::string_view key) {
   return result.value_or(EntryPoint::full);
 }
 
-std::vector<EntryPoint> entry_points_field(JsonFields& fields, std::string_view key) {
-  std::vector<EntryPoint> result;
-  for (auto const& text : fields.texts(key)) {
-    auto const entry_point = entry_point_from(text);
-    if (!entry_point) fields.fail(key, "must hold full and decode only");
-    result.push_back(entry_point.value_or(EntryPoint::full));
-  }
-  return result;
-}
-
 // Every object of a list, read by `read(JsonFields&) -> T`.
 template <class T, class Read>
 std::vector<T> list_field(JsonFields& fields, std::string_view key, Read read) {
@@ -143,6 +133,16 @@ Result<EntryPoint> entry_point_from(std::string_view text) {
   if (text == "full") return EntryPoint::full;
   if (text == "decode") return EntryPoint::decode;
   return input_error(fmt::format("'{}' is not an entry point: write full or decode", text.substr(0, 40)));
+}
+
+std::vector<EntryPoint> entry_points_field(JsonFields& fields, std::string_view key) {
+  std::vector<EntryPoint> result;
+  for (auto const& text : fields.texts(key)) {
+    auto const entry_point = entry_point_from(text);
+    if (!entry_point) fields.fail(key, entry_point.error().message);
+    result.push_back(entry_point.value_or(EntryPoint::full));
+  }
+  return result;
 }
 
 Json to_json(spec::Manifest const& manifest) {

@@ -10,6 +10,7 @@ namespace tik::ir {
 
 // "full" or "decode".
 Result<spec::EntryPoint> entry_point_from(std::string_view text);
+std::vector<spec::EntryPoint> entry_points_field(JsonFields& fields, std::string_view key);
 
 Json to_json(spec::Manifest const& manifest);
 // `place` names the object in sentences. What the TOML parser checked when the record was made is not checked again.

@@ -90,16 +90,6 @@ JsonFields open_body(Json const& json, std::string_view type) {
   return fields;
 }
 
-std::vector<spec::EntryPoint> entry_points_field(JsonFields& fields, std::string_view key) {
-  std::vector<spec::EntryPoint> result;
-  for (auto const& text : fields.texts(key)) {
-    auto const entry_point = entry_point_from(text);
-    if (!entry_point) fields.fail(key, entry_point.error().message);
-    result.push_back(entry_point.value_or(spec::EntryPoint::full));
-  }
-  return result;
-}
-
 std::vector<std::string> entry_point_texts(std::vector<spec::EntryPoint> const& entry_points) {
   std::vector<std::string> texts;
   for (auto const entry_point : entry_points) texts.emplace_back(spec::to_string(entry_point));

@@ -8,14 +8,8 @@
 #include "src/report/svg.h"
 
 namespace tik::report {
-namespace {
-
-constexpr double width_px = 860, height_px = 360;
-constexpr double left = 62, right = 24, top = 48, bottom = 58;
-
-} // namespace
-
 std::string plot_efficiency(std::string const& search, std::vector<StepUsage> const& steps) {
+  constexpr double width_px = 860, height_px = 360, left = 62, right = 24, top = 48, bottom = 58;
   Svg svg(width_px, height_px, fmt::format("Efficiency by step of {}", search));
   svg.text({left, 24}, fmt::format("Efficiency by step: {}", search), {15, color::ink, Anchor::start, true});
   double highest = 0.1;

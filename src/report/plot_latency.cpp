@@ -8,13 +8,8 @@
 #include "src/report/svg.h"
 
 namespace tik::report {
-namespace {
-
-constexpr double width_px = 860, row_px = 34, top = 84, bottom = 54, right = 84;
-
-} // namespace
-
 std::string plot_latency(std::string const& search, std::string const& best, std::vector<WorkloadPair> const& workloads) {
+  constexpr double width_px = 860, row_px = 34, top = 84, bottom = 54, right = 84;
   std::size_t longest = 8;
   double smallest = 1e300, largest = 0;
   for (WorkloadPair const& workload : workloads) {

@@ -12,8 +12,7 @@ namespace tik::report {
 namespace {
 
 constexpr std::size_t most_vertices = 220;
-constexpr double widest_layer_px = 108, narrowest_layer_px = 46, widest_px = 6000, row_px = 58, radius = 17, margin = 46,
-                 top = 96, caption_px = 30;
+constexpr double widest_layer_px = 108, narrowest_layer_px = 46, widest_px = 6000, radius = 17, margin = 46;
 
 struct Look {
   std::string_view fill, text;
@@ -115,6 +114,7 @@ std::string plot_lineage(std::string const& search, std::vector<Attempt> const& 
       if (auto const found = number.find(parent); found != number.end()) edges.push_back({found->second, i});
   Layout const layout = layered_layout(drawn.size(), edges);
 
+  constexpr double row_px = 58, top = 96, caption_px = 30;
   double const layer_px = std::clamp(widest_px / std::max(layout.layers, 1.0), narrowest_layer_px, widest_layer_px);
   double const width_px = std::max(780.0, 2 * margin + layout.layers * layer_px);
   double const height_px = top + layout.rows * row_px + 2 * radius + caption_px + 30;

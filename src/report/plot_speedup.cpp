@@ -10,9 +10,6 @@
 namespace tik::report {
 namespace {
 
-constexpr double width_px = 860, height_px = 400;
-constexpr double left = 62, right = 24, top = 62, bottom = 58;
-
 std::string_view mark_color(Attempt const& attempt) {
   switch (attempt.verdict) {
     case Verdict::promoted:
@@ -30,7 +27,7 @@ std::string_view mark_color(Attempt const& attempt) {
   return color::waiting;
 }
 
-void draw_legend(Svg& svg) {
+void draw_legend(Svg& svg, Point at) {
   struct Entry {
     std::string_view name, fill;
     bool cross;
@@ -39,23 +36,23 @@ void draw_legend(Svg& svg) {
                                       {"verified, not promoted", color::verified, false},
                                       {"over a limit", color::limit, false},
                                       {"failed a check", color::failed, true}};
-  double x = left;
   for (Entry const& entry : entries) {
     if (entry.cross)
-      svg.cross({x + 4, 42}, 3.5, {entry.fill, 2, ""});
+      svg.cross({at.x + 4, at.y - 4}, 3.5, {entry.fill, 2, ""});
     else
-      svg.circle({x + 4, 42}, 4.5, entry.fill, {color::paper, 1, ""});
-    svg.text({x + 14, 46}, entry.name, {12, color::quiet, Anchor::start, false});
-    x += 32 + 6.6 * static_cast<double>(entry.name.size());
+      svg.circle({at.x + 4, at.y - 4}, 4.5, entry.fill, {color::paper, 1, ""});
+    svg.text({at.x + 14, at.y}, entry.name, {12, color::quiet, Anchor::start, false});
+    at.x += 32 + 6.6 * static_cast<double>(entry.name.size());
   }
 }
 
 } // namespace
 
 std::string plot_speedup(std::string const& search, std::vector<Attempt> const& attempts) {
+  constexpr double width_px = 860, height_px = 400, left = 62, right = 24, top = 62, bottom = 58;
   Svg svg(width_px, height_px, fmt::format("Speedup by step of {}", search));
   svg.text({left, 24}, fmt::format("Speedup by step: {}", search), {15, color::ink, Anchor::start, true});
-  draw_legend(svg);
+  draw_legend(svg, {left, 46});
 
   double highest = 1;
   for (Attempt const& attempt : attempts)
