@@ -6,7 +6,7 @@
 For every cell: the median of replays of CUDA graphs that hold 4 to 128 launches, ours and the others' in turns in an order of its own each
 round; launches rotate among 2 to 128 copies of all tensors, weights too, and the L2 cache is overwritten before each replay. The limit is the
 fastest of seven kernels that only read and write as many bytes (the table of cosines, positions and page tables not counted), launched like
-ours. Peers: `unfused` as Megatron-Core's modules without its fusions compute it through PyTorch; `torch` with PyTorch's fused functions;
+ours. Peers: `unfused` as Megatron writes it without its fusions; `torch` with PyTorch's fused functions;
 `torch_compile` of plain source, for few tokens of the last model; `triton`, the fastest of several configurations of a kernel for the purpose; `triton_pdl` the
 same with programmatic dependent launch, for few tokens. Every peer's output is compared with ours at up to 1024 tokens.
 """
