@@ -5,10 +5,9 @@
 // 4 * block + 2 * half + i of an accumulator is column 8 * block + 2 * lane_in_quad + i of row quad + 8 * half.
 //
 // The scores of a tile are multiplied together with the product of the weights before it and V, also where those are of the
-// item before, and the softmax of one group runs under the products of the other. Within a part weights are computed as if
-// their reference stayed, without maxima, half of them and more under the group's own product with V; where that may not hold,
-// and in the first tile of a part, they are computed anew (full_softmax.cuh). Both groups run the same instructions, so that
-// those of a tile stay in the instruction cache.
+// item before, and the softmax of one group runs under the products of the other: they take turns at the tensor cores. What the
+// output needs before its product, a rescaling or the fold of a finished part, is done while the scores are multiplied. Both
+// groups run the same instructions, so that those of a tile stay in the instruction cache.
 #pragma once
 
 #include "operators/attention/sm90/full_output.cuh"
@@ -20,7 +19,7 @@
 
 namespace tik::attention::sm90 {
 
-enum NamedBarrier : uint32_t { first_next_item = 1 }; // + group
+enum NamedBarrier : uint32_t { first_next_item = 1, first_turn = 3 }; // + group
 
 template <typename Shared>
 class OverlappedConsumer {
@@ -33,8 +32,7 @@ class OverlappedConsumer {
       : shared_(shared),
         parameters_(parameters),
         group_(__shfl_sync(~0u, threadIdx.x / group_threads, 0)),
-        arrives_(every_lane_arrives || threadIdx.x % 32 == 0),
-        unknown_zero_(blockIdx.y) {}
+        arrives_(every_lane_arrives || threadIdx.x % 32 == 0) {}
 
   // Takes items until none is left. The last product of an item runs together with the first scores of the next, where that
   // one's queries are there in time.
@@ -46,6 +44,7 @@ class OverlappedConsumer {
     RowState part;
     Pending pending;
     start_item(item, w, part);
+    if (group_ == 1) pass_turn();
     while (true) {
       int const tiles = item.block + 1;
       pending.restart();
@@ -85,39 +84,39 @@ class OverlappedConsumer {
   // `last_keys` is how many keys of the last tile, the one that the mask cuts, any row of the group sees: 64 or 128.
   static_assert(tiles_per_part > 1, "the first tile of an item does not end a part");
   static constexpr uint32_t tile_bytes = tile_keys * head_dim * sizeof(Bf16);
-  static constexpr int early_groups = 6; // of 16 keys, weighed while the product with V is under way
 
-  // The parts of an item that are folded, and whether the product to come starts the output of the next.
+  // What is to be done with the output before the weights in w are multiplied into it.
   struct Pending {
     RowState total;
-    bool fresh;
+    RowState finished; // a part whose output is complete
+    float alpha[2];
+    bool fresh; // the next product starts the output
+    bool fold;  // the output is that of `finished`
     bool first_fold;
 
     __device__ __forceinline__ void restart() {
       fresh = true;
+      fold = false;
       first_fold = true;
+      alpha[0] = alpha[1] = 0;
     }
   };
 
-  // Folds a part whose output is complete.
-  __device__ __forceinline__ void fold_finished(float (&o)[head_dim / 2], RowState const& part, Pending& pending) {
-    fold_part<head_dim, false>(o, part, pending.total, shared_.total[group_], pending.first_fold, parameters_.scale_log2);
-    pending.first_fold = false;
+  __device__ __forceinline__ void prepare_output(float (&o)[head_dim / 2], Pending& pending) {
+    if (pending.fold) {
+      fold_part<head_dim, false>(o, pending.finished, pending.total, shared_.total[group_], pending.first_fold,
+                                 parameters_.scale_log2);
+      pending.fold = false;
+      pending.first_fold = false;
+    } else if (!pending.fresh && __any_sync(~0u, pending.alpha[0] != 1.0f || pending.alpha[1] != 1.0f)) {
+      rescale_rows(o, pending.alpha); // by 1 in no row: a product by 1 is exact
+    }
   }
 
-  // What the output of a part is multiplied with when the reference of a row has moved. It is left out by 1 in all rows: a
-  // product by 1 is exact.
-  __device__ __forceinline__ void follow_reference(float (&o)[head_dim / 2], float const (&alpha)[2]) {
-    if (__any_sync(~0u, alpha[0] != 1.0f || alpha[1] != 1.0f)) rescale_rows(o, alpha);
-  }
-
-  // Some sum of all that was weighed early.
-  static __device__ __forceinline__ float early_sum(float const (&g)[tile_keys / 16]) {
-    float sum = half_sum(g[0], g[1], g[2], g[3]);
-#pragma unroll
-    for (int group = 4; group < early_groups; ++group) sum += g[group];
-    return sum;
-  }
+  // A group issues the products of a tile in its turn, so that the tensor cores run all of them before those of the other
+  // group. Both groups have the same items, and so as many turns; the last one that group 1 passes on is not taken.
+  __device__ __forceinline__ void wait_turn() { ptx::named_barrier_sync(first_turn + group_, 2 * group_threads); }
+  __device__ __forceinline__ void pass_turn() { ptx::named_barrier_arrive(first_turn + 1 - group_, 2 * group_threads); }
 
   // Whether the next item can be taken without waiting; one answer for the whole group.
   __device__ __forceinline__ bool item_here() {
@@ -208,6 +207,7 @@ class OverlappedConsumer {
   template <int last_keys>
   __device__ __forceinline__ void compute_last_output(float (&o)[head_dim / 2], uint32_t const (&w)[tile_keys / 4],
                                                       Pending& pending) {
+    prepare_output(o, pending);
     wait_values();
     ptx::pin(o);
     ptx::wgmma_fence();
@@ -254,7 +254,7 @@ class OverlappedConsumer {
     float s[tile_keys / 2];
     float alpha[2];
     wait_next(false);
-    start_products<tile_keys, last_keys>(s, o, w, pending);
+    start_products<tile_keys, last_keys, false>(s, o, w, pending);
     first_scores_done(next, s);
     RowState const finished = part;
     part.restart();
@@ -268,13 +268,17 @@ class OverlappedConsumer {
   }
 
   // Scores of the next tile, together with the output of the tile before. Returns when the scores are there.
-  template <int next_keys, int keys>
+  template <int next_keys, int keys, bool in_turn>
   __device__ __forceinline__ void start_products(float (&s)[next_keys / 2], float (&o)[head_dim / 2],
                                                  uint32_t const (&w)[tile_keys / 4], Pending& pending) {
+    if (in_turn) wait_turn();
     ptx::wgmma_fence();
     start_scores<next_keys>(s);
+    prepare_output(o, pending);
     ptx::pin(o);
+    ptx::wgmma_fence();
     start_output<keys>(o, w, !pending.fresh);
+    if (in_turn) pass_turn();
     ptx::wgmma_wait<1>();
   }
 
@@ -293,52 +297,24 @@ class OverlappedConsumer {
       bool const first_of_part = tile % tiles_per_part == 0;
       float s[tile_keys / 2];
       wait_next(keys_ready && values_ready);
-      start_products<tile_keys, tile_keys>(s, o, w, pending);
+      start_products<tile_keys, tile_keys, true>(s, o, w, pending);
       ptx::pin(s);
       release_keys();
       keys_ready = keys_here();
-      // Within a part the reference rarely moves: weights are computed as if it stayed, and their sums tell whether it did.
-      float shift[2] = {scaled_max(part.m[0], scale), scaled_max(part.m[1], scale)};
-      uint32_t early[4 * early_groups];
-      float groups[2][tile_keys / 16];
-      weigh_beside<0, early_groups>(early, groups, s, shift, scale);
-      bool stays = !first_of_part && sums_settled(early_sum(groups[0]), early_sum(groups[1]));
-      // The wait stands behind a branch on the early sums, too, so that the compiler cannot move the early weights behind it.
-      if (!stays) [[unlikely]]
-        ptx::wgmma_wait<0>();
+      float shift[2];
+      advance_max<tile_keys>(s, part, pending.alpha, shift, scale);
       ptx::wgmma_wait<0>();
       ptx::pin(o);
       release_values();
       values_ready = values_here();
-      if (stays) [[likely]] {
-        weigh_beside<early_groups, tile_keys / 16>(&w[4 * early_groups], groups, s, shift, scale);
-        float sums[2];
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          float const* const g = groups[half];
-          sums[half] = tile_sum(g[0], g[1], g[2], g[3], g[4], g[5], g[6], g[7]);
-        }
-        stays = references_stay(sums, shift);
-        if (stays) [[likely]] {
-          // The product with V reads w until the wait: without the zero the compiler would let the early weights be it.
-#pragma unroll
-          for (int i = 0; i < 4 * early_groups; ++i) w[i] = early[i] ^ unknown_zero_;
-#pragma unroll
-          for (int half = 0; half < 2; ++half) part.l[half] = accumulate_sum(part.l[half], 1.0f, sums[half]);
-        }
-      }
-      if (!stays) [[unlikely]] {
-        if (first_of_part) {
-          fold_finished(o, part, pending);
-          part.restart();
-        }
-        float alpha[2];
-        advance_max<tile_keys>(s, part, alpha, shift, scale);
-        weigh_scores<tile_keys>(s, part, alpha, shift, scale);
-        pack<tile_keys>(w, s);
-        if (!first_of_part) follow_reference(o, alpha);
-      }
+      weigh_scores<tile_keys>(s, part, pending.alpha, shift, scale);
+      pack<tile_keys>(w, s);
       pending.fresh = first_of_part;
+      pending.fold = first_of_part;
+      if ((tile + 1) % tiles_per_part == 0) [[unlikely]] {
+        pending.finished = part;
+        part.restart();
+      }
     }
   }
 
@@ -350,33 +326,25 @@ class OverlappedConsumer {
     bool const first_of_part = tile % tiles_per_part == 0;
     float s[last_keys / 2];
     wait_next(false);
-    start_products<last_keys, tile_keys>(s, o, w, pending);
+    start_products<last_keys, tile_keys, true>(s, o, w, pending);
     ptx::pin(s);
     release_keys();
     release(shared_.queries_empty[group_]);
     mask_last<last_keys>(s);
-    RowState const finished = part;
-    if (first_of_part) part.restart();
-    float alpha[2];
-    weigh<last_keys>(s, part, alpha, parameters_.scale_log2);
+    weigh<last_keys>(s, part, pending.alpha, parameters_.scale_log2);
     ptx::pin(s);
     ptx::wgmma_wait<0>();
     ptx::pin(o);
     release_values();
-    if (first_of_part) {
-      fold_finished(o, finished, pending);
-    } else {
-      follow_reference(o, alpha);
-    }
     pack_into<last_keys>(w, s);
     pending.fresh = first_of_part;
+    pending.fold = first_of_part;
   }
 
   Shared& shared_;
   FullParameters const& parameters_;
   int const group_;
   bool const arrives_;
-  uint32_t const unknown_zero_; // 0, which the compiler does not know
   Pipe<Shared::stages> key_pipe_;
   Pipe<Shared::stages> value_pipe_;
   Pipe<1> query_pipe_;

@@ -108,37 +108,6 @@ __device__ __forceinline__ void weigh_scores(float (&s)[keys / 2], RowState& par
   }
 }
 
-// The weights of groups [begin, end) of 16 keys relative to the reference as it stands, packed; the scores stay.
-template <int begin, int end>
-__device__ __forceinline__ void weigh_beside(uint32_t* w, float (&groups)[2][tile_keys / 16], float const (&s)[tile_keys / 2],
-                                             float const (&shift)[2], float scale) {
-#pragma unroll
-  for (int group = begin; group < end; ++group) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      float const* const score = &s[8 * group + 2 * half];
-      float const w0 = weight(score[0], scale, shift[half]), w1 = weight(score[1], scale, shift[half]);
-      float const w8 = weight(score[4], scale, shift[half]), w9 = weight(score[5], scale, shift[half]);
-      groups[half][group] = group_sum(w0, w1, w8, w9);
-      w[4 * (group - begin) + half] = pack_weights(w0, w1);
-      w[4 * (group - begin) + 2 + half] = pack_weights(w8, w9);
-    }
-  }
-}
-
-// Whether the references of all rows of a warp stay, by sums of each lane's weights relative to them. A score that moves one
-// weighs more than 2^8; the product that `shift` is was rounded by at most 2^-24 of it, so while |shift| < 2^22 such a weight
-// is beyond 2^7, and so is every sum with it. Of what is not known to stay the maximum decides.
-inline constexpr float largest_settled_sum = 128.0f;
-inline constexpr float largest_settled_shift = 4194304.0f;
-__device__ __forceinline__ bool sums_settled(float sum0, float sum1) {
-  return __all_sync(~0u, sum0 <= largest_settled_sum && sum1 <= largest_settled_sum);
-}
-__device__ __forceinline__ bool references_stay(float const (&sums)[2], float const (&shift)[2]) {
-  return __all_sync(~0u, sums[0] <= largest_settled_sum && fabsf(shift[0]) < largest_settled_shift &&
-                             sums[1] <= largest_settled_sum && fabsf(shift[1]) < largest_settled_shift);
-}
-
 template <int keys>
 __device__ __forceinline__ void weigh(float (&s)[keys / 2], RowState& part, float (&alpha)[2], float scale) {
   float shift[2];
