@@ -27,7 +27,7 @@ Sizes sizes_of(Extent extent) {
     case Extent::tiny:
       return {5, 2, 3, {}, 1, 2, 2};
     case Extent::brief:
-      return {64, 7, 13, {133, 300, 397, 661}, 3, 5, 8};
+      return {64, 7, 13, {133, 300, 397}, 3, 5, 8};
     case Extent::thorough:
       return {300, 1, 7, {396, 397, 513, 660, 661, 1267, 1268, 3620, 3621}, 6, 20, 24};
   }
