@@ -49,7 +49,7 @@ tik_status tik_linear(const tik_linear_args* args);
 /* Makes tik_linear ready for calls with these sizes, types and strides: the fastest of the vendor's algorithms and of this
  * library's kernels is found by measurement and its bits are compared with the canonical sum, once in a process for each device
  * and number of tokens (rounded up to a power of two or half as much again). Allocates up to 1.5 GB, less for few tokens, and
- * frees it; synchronises; takes 17 to 94 ms on an H200 (bench/results/h200/dense.json). tik_linear does this itself when it is
+ * frees it; synchronises; takes 14 to 89 ms on an H200 (bench/results/h200/dense.json). tik_linear does this itself when it is
  * needed and no graph is being captured; during a capture it refuses instead. `x`, `weight`, `bias` and `out` are not read or
  * written, but must be good. The CPU backend has nothing to prepare. */
 typedef tik_linear_args tik_linear_prepare_args;

@@ -3,7 +3,7 @@
 // that every multiprocessor has one or two.
 //
 // A load takes several chunks of 64 columns at once, and two lanes take turns with the loads of each operand: what a lane
-// executes for one load takes as long as eight products of the chain, and bounded the kernel when one lane did all of them.
+// executes for one load takes as long as a dozen steps of the chain, and bounded the kernel when one lane did all of them.
 //
 // Tokens are the rows of the wgmma tile, always 64 of them: where a call has fewer, the rest of the tile reads whatever shared
 // memory holds behind, because a row of the product depends on no other row, and is not stored.
