@@ -52,7 +52,7 @@ void check_chunks(Suite& suite) {
     // Chunks of a few tokens take the decode kernel, long ones the full kernel.
     int const longest_chunk = suite.tiny ? 9 : i % 3 == 0 ? random.between(1, 8) : random.between(20, 700);
     int const length = suite.tiny ? 40 : longest_chunk <= 8 ? random.between(30, 300) : random.between(longest_chunk, 2300);
-    Distribution const distribution = all_distributions[random.between(0, 6)];
+    Distribution const distribution = any_distribution(random);
     check_cuts(suite, shape, layout, {random.next(), distribution}, length, longest_chunk, random);
   }
 }

@@ -44,7 +44,7 @@ void check_kernels(Suite& suite) {
     for (int i = 0; i < sizes.batch; ++i) {
       int const length = random.between(1, sizes.longest);
       int const tokens = entry == Entry::full ? length : random.between(1, std::min(length, sizes.longest_query));
-      pieces.push_back({{random.next(), all_distributions[random.between(0, 6)]}, length - tokens, length});
+      pieces.push_back({{random.next(), any_distribution(random)}, length - tokens, length});
     }
     Layout layout{.heads_first = random.next() % 3 == 0, .gap = random.next() % 3 == 0 ? 16 : 0};
     if (entry != Entry::full && random.next() % 2 == 0) {

@@ -8,7 +8,7 @@ std::vector<Piece> make_pieces(Entry entry, int batch, int longest, Random& rand
   for (int i = 0; i < batch; ++i) {
     int const length = random.between(1, longest);
     int const tokens = entry == Entry::decode ? 1 : random.between(1, length);
-    Distribution const distribution = all_distributions[random.between(0, 6)];
+    Distribution const distribution = any_distribution(random);
     pieces.push_back({{random.next(), distribution}, length - tokens, length});
   }
   return pieces;

@@ -21,6 +21,7 @@ __device__ float sample(Source source, Tensor tensor, int token, int head, int c
                                               static_cast<uint64_t>(column) << 2 | static_cast<uint64_t>(tensor));
   float const x = normal(key);
   uint64_t const choice = mix(key ^ 0x2545f4914f6cdd1dull);
+  float const direction = mix(source.seed ^ column) % 2 == 0 ? 1.0f : -1.0f;
   switch (source.distribution) {
     case Distribution::normal:
     case Distribution::equal:
@@ -28,7 +29,6 @@ __device__ float sample(Source source, Tensor tensor, int token, int head, int c
     case Distribution::large:
       return x * (is_value ? 256.0f : 8.0f);
     case Distribution::dominant: {
-      float const direction = mix(source.seed ^ column) % 2 == 0 ? 1.0f : -1.0f;
       if (tensor == Tensor::query) return x + direction;
       return tensor == Tensor::key && token == dominant_key ? 6 * direction : x;
     }
@@ -38,6 +38,13 @@ __device__ float sample(Source source, Tensor tensor, int token, int head, int c
       return choice % 4 == 0 ? 0.0f : choice % 4 == 1 ? -0.0f : x;
     case Distribution::tiny:
       return is_value ? ldexpf(x, -120 - static_cast<int>(choice % 14)) : x;
+    case Distribution::rising: {
+      if (is_value) return x;
+      float const start = -6.0f + static_cast<float>(mix(source.seed) % 8);
+      return x + direction * (tensor == Tensor::query ? 1.0f : start + 0.0015f * token);
+    }
+    case Distribution::remote:
+      return is_value || column != 0 ? x : tensor == Tensor::query ? 2048.0f : 8192.0f;
   }
   return x;
 }
@@ -79,6 +86,10 @@ char const* name(Distribution distribution) {
       return "sparse";
     case Distribution::tiny:
       return "tiny";
+    case Distribution::rising:
+      return "rising";
+    case Distribution::remote:
+      return "remote";
   }
   return "";
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 
 #include "operators/attention/contract.h"
 #include "tests/gpu/device.h"
@@ -17,10 +18,12 @@ enum class Distribution {
   binades,  // exponents spread over 20 binades
   sparse,   // half of all elements are zeros of both signs
   tiny,     // values near and below the smallest normal bfloat16
+  rising,   // scores that rise with the position, by 3 bits in 128 keys: references move within a part; most begin far below 0
+  remote,   // scores about 2^24, so that fp32 keeps no fraction of them: for comparisons of bits alone
 };
 inline constexpr Distribution all_distributions[] = {Distribution::normal, Distribution::large,   Distribution::dominant,
                                                      Distribution::equal,  Distribution::binades, Distribution::sparse,
-                                                     Distribution::tiny};
+                                                     Distribution::tiny,   Distribution::rising,  Distribution::remote};
 
 char const* name(Distribution distribution);
 
@@ -71,5 +74,7 @@ class Random {
  private:
   uint64_t state_;
 };
+
+inline Distribution any_distribution(Random& random) { return all_distributions[random.next() % std::size(all_distributions)]; }
 
 } // namespace tik::gpu_suite

@@ -19,7 +19,7 @@ std::vector<Piece> some_pieces(Entry entry, int longest, int batch, Random& rand
   for (int i = 0; i < batch; ++i) {
     int const end = i == 0 ? longest : random.between(1, longest);
     int const tokens = entry == Entry::decode ? 1 : random.between(1, std::min(end, 5));
-    pieces.push_back({{random.next(), all_distributions[random.between(0, 6)]}, end - tokens, end});
+    pieces.push_back({{random.next(), any_distribution(random)}, end - tokens, end});
   }
   if (entry == Entry::decode) pieces.back() = {{random.next()}, 0, 0};
   return pieces;
