@@ -180,9 +180,9 @@ cudaError_t launch(FullMaps const& maps, FullParameters const& parameters) {
   return cudaLaunchKernelEx(&config, kernel, maps, parameters);
 }
 
-// Up to this many keys the serial variant serves head_dim 128 (H200, serial and overlapped: 30.8 and 31.9 us at 1280, 41.4 and
-// 41.0 at 1536).
-constexpr int longest_serial = 1408;
+// Up to this many keys the serial variant serves head_dim 128 (H200, 32 query heads, serial and overlapped: 7.6 and 7.6 us at
+// 256, 11.0 and 10.2 at 512).
+constexpr int longest_serial = 256;
 
 } // namespace
 

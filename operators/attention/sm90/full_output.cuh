@@ -8,13 +8,9 @@
 
 namespace tik::attention::sm90 {
 
-// Folds the finished part into the total. `store` is where the total's output lies between parts; the last fold of an item
-// leaves it in `o` instead.
-template <int head_dim, bool last>
-__device__ __forceinline__ void fold_part(float (&o)[head_dim / 2], RowState const& part, RowState& total,
-                                          float4 (&store)[head_dim / 8][group_threads], bool first_part, float scale) {
-  int const thread = threadIdx.x % group_threads;
-  FoldFactors factors[2];
+// Folds reference and sum of a finished part into those of the total. factors: what the outputs of both are multiplied with.
+__device__ __forceinline__ void fold_state(RowState const& part, RowState& total, FoldFactors (&factors)[2], bool first_part,
+                                           float scale) {
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     float const l = quad_part_sum(part.l[half]);
@@ -27,6 +23,14 @@ __device__ __forceinline__ void fold_part(float (&o)[head_dim / 2], RowState con
       total.l[half] = fold(total.l[half], l, factors[half]);
     }
   }
+}
+
+// Folds the output of a finished part into that of the total. `store` is where that lies between parts; the last fold of an
+// item leaves it in `o` instead.
+template <int head_dim, bool last>
+__device__ __forceinline__ void fold_output(float (&o)[head_dim / 2], FoldFactors const (&factors)[2],
+                                            float4 (&store)[head_dim / 8][group_threads], bool first_part) {
+  int const thread = threadIdx.x % group_threads;
   if (first_part) {
     if constexpr (!last) {
 #pragma unroll
@@ -46,6 +50,14 @@ __device__ __forceinline__ void fold_part(float (&o)[head_dim / 2], RowState con
     sum[3] = fold(before.w, sum[3], factors[1]);
     if (!last) store[block][thread] = make_float4(sum[0], sum[1], sum[2], sum[3]);
   }
+}
+
+template <int head_dim, bool last>
+__device__ __forceinline__ void fold_part(float (&o)[head_dim / 2], RowState const& part, RowState& total,
+                                          float4 (&store)[head_dim / 8][group_threads], bool first_part, float scale) {
+  FoldFactors factors[2];
+  fold_state(part, total, factors, first_part, scale);
+  fold_output<head_dim, last>(o, factors, store, first_part);
 }
 
 // Writes the rows of the item that belong to the call. The four lanes of a row exchange their columns so that each stores 16

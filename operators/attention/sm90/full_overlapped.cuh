@@ -5,9 +5,13 @@
 // 4 * block + 2 * half + i of an accumulator is column 8 * block + 2 * lane_in_quad + i of row quad + 8 * half.
 //
 // The scores of a tile are multiplied together with the product of the weights before it and V, also where those are of the
-// item before, and the softmax of one group runs under the products of the other: they take turns at the tensor cores. What the
-// output needs before its product, a rescaling or the fold of a finished part, is done while the scores are multiplied. Both
-// groups run the same instructions, so that those of a tile stay in the instruction cache.
+// item before, and the softmax of one group runs under the products of the other: they take turns at the tensor cores. Both
+// groups run the same instructions, and items little code besides that of a tile: what does not stay in the instruction cache
+// has to be waited for.
+//
+// A group's way from turn to turn is as long as the products of both, so each wait counts on it: a tile in which no reference
+// can move exchanges nothing between lanes, exponentials start at once and never pause, and the last additions of a sum are
+// left to the next tile.
 #pragma once
 
 #include "operators/attention/sm90/full_output.cuh"
@@ -32,7 +36,8 @@ class OverlappedConsumer {
       : shared_(shared),
         parameters_(parameters),
         group_(__shfl_sync(~0u, threadIdx.x / group_threads, 0)),
-        arrives_(every_lane_arrives || threadIdx.x % 32 == 0) {}
+        arrives_(every_lane_arrives || threadIdx.x % 32 == 0),
+        reach_(Settled::reach(parameters.scale_log2)) {}
 
   // Takes items until none is left. The last product of an item runs together with the first scores of the next, where that
   // one's queries are there in time.
@@ -42,36 +47,24 @@ class OverlappedConsumer {
     float o[head_dim / 2];
     uint32_t w[tile_keys / 4];
     RowState part;
-    Pending pending;
+    Progress progress;
     start_item(item, w, part);
     if (group_ == 1) pass_turn();
     while (true) {
       int const tiles = item.block + 1;
-      pending.restart();
+      progress.fresh = true;
       if (tiles > 1) {
-        compute_tiles(o, w, part, pending, tiles);
-        if (group_ == 0) {
-          compute_last_tile<group_rows>(o, w, part, pending, tiles);
-        } else {
-          compute_last_tile<2 * group_rows>(o, w, part, pending, tiles);
-        }
+        compute_tiles(o, w, part, progress, tiles);
+        compute_last_tile(o, w, part, progress, tiles);
       }
       WorkItem next;
       bool const here = item_here();
       if (here) take_item(next);
       if (here && next.sequence >= 0) {
-        if (group_ == 0) {
-          change_item<group_rows>(item, next, o, w, part, pending);
-        } else {
-          change_item<2 * group_rows>(item, next, o, w, part, pending);
-        }
+        change_item(item, next, o, w, part, progress);
       } else {
-        if (group_ == 0) {
-          compute_last_output<group_rows>(o, w, pending);
-        } else {
-          compute_last_output<2 * group_rows>(o, w, pending);
-        }
-        finish_item(o, part, pending, item);
+        compute_last_output(o, w, progress);
+        finish_item(o, part, progress, item);
         if (!here) take_item(next);
         if (next.sequence < 0) break;
         start_item(next, w, part);
@@ -81,37 +74,14 @@ class OverlappedConsumer {
   }
 
  private:
-  // `last_keys` is how many keys of the last tile, the one that the mask cuts, any row of the group sees: 64 or 128.
   static_assert(tiles_per_part > 1, "the first tile of an item does not end a part");
   static constexpr uint32_t tile_bytes = tile_keys * head_dim * sizeof(Bf16);
 
-  // What is to be done with the output before the weights in w are multiplied into it.
-  struct Pending {
+  // What an item has come to besides the weights in w: whether their product starts a part, and the parts that are folded.
+  struct Progress {
+    bool fresh;
     RowState total;
-    RowState finished; // a part whose output is complete
-    float alpha[2];
-    bool fresh; // the next product starts the output
-    bool fold;  // the output is that of `finished`
-    bool first_fold;
-
-    __device__ __forceinline__ void restart() {
-      fresh = true;
-      fold = false;
-      first_fold = true;
-      alpha[0] = alpha[1] = 0;
-    }
   };
-
-  __device__ __forceinline__ void prepare_output(float (&o)[head_dim / 2], Pending& pending) {
-    if (pending.fold) {
-      fold_part<head_dim, false>(o, pending.finished, pending.total, shared_.total[group_], pending.first_fold,
-                                 parameters_.scale_log2);
-      pending.fold = false;
-      pending.first_fold = false;
-    } else if (!pending.fresh && __any_sync(~0u, pending.alpha[0] != 1.0f || pending.alpha[1] != 1.0f)) {
-      rescale_rows(o, pending.alpha); // by 1 in no row: a product by 1 is exact
-    }
-  }
 
   // A group issues the products of a tile in its turn, so that the tensor cores run all of them before those of the other
   // group. Both groups have the same items, and so as many turns; the last one that group 1 passes on is not taken.
@@ -150,8 +120,10 @@ class OverlappedConsumer {
     value_pipe_.advance();
   }
 
-  // Whether the next tile is there already: asked early, so that the answer has come when it is needed.
-  __device__ __forceinline__ bool keys_here() { return ptx::try_wait(shared_.keys_full[key_pipe_.stage], key_pipe_.parity); }
+  // Whether the next tile is there already: asked early, so that the answer has come when it is needed. `zero` is that.
+  __device__ __forceinline__ bool keys_here(uint32_t zero = 0) {
+    return ptx::try_wait(shared_.keys_full[key_pipe_.stage], key_pipe_.parity ^ zero);
+  }
   __device__ __forceinline__ bool values_here() {
     return ptx::try_wait(shared_.values_full[value_pipe_.stage], value_pipe_.parity);
   }
@@ -164,9 +136,8 @@ class OverlappedConsumer {
     wait_values();
   }
 
-  // s = q x k for the first `keys` keys of the tile, one chain over head_dim from +0.
-  template <int keys>
-  __device__ __forceinline__ void start_scores(float (&s)[keys / 2]) {
+  // s = q x k, one chain over head_dim from +0.
+  __device__ __forceinline__ void start_scores(float (&s)[tile_keys / 2]) {
     uint32_t const q = ptx::matrix_start(shared_.queries + group_ * group_rows * 64, 0);
     uint32_t const k = ptx::advance(ptx::matrix_start(shared_.keys[0], 0), key_pipe_.stage * tile_bytes);
 #pragma unroll
@@ -179,54 +150,47 @@ class OverlappedConsumer {
     ptx::wgmma_commit();
   }
 
-  // o = (accumulate ? o : 0) + w x v for the first `keys` keys of the tile, one chain. The steps left out would add +0.
-  template <int keys>
-  __device__ __forceinline__ void start_output(float (&o)[head_dim / 2], uint32_t const (&w)[tile_keys / 4], bool accumulate) {
+  // o = (accumulate ? o : 0) + w x v, one chain. Of `half` a tile, the first 64 keys, the steps left out would add +0.
+  __device__ __forceinline__ void start_output(float (&o)[head_dim / 2], uint32_t const (&w)[tile_keys / 4], bool accumulate,
+                                               bool half = false) {
     uint32_t const v = ptx::advance(ptx::matrix_start(shared_.values[0], tile_keys * 128), value_pipe_.stage * tile_bytes);
 #pragma unroll
-    for (int step = 0; step < keys / 16; ++step) {
+    for (int step = 0; step < tile_keys / 32; ++step) {
       ptx::multiply_registers(o, &w[4 * step], ptx::advance(v, step * 16 * 128), step != 0 || accumulate);
+    }
+    if (!half) {
+#pragma unroll
+      for (int step = tile_keys / 32; step < tile_keys / 16; ++step) {
+        ptx::multiply_registers(o, &w[4 * step], ptx::advance(v, step * 16 * 128), true);
+      }
     }
     ptx::wgmma_commit();
   }
 
-  template <int keys>
-  __device__ __forceinline__ void mask_last(float (&s)[keys / 2]) {
-    mask_scores<keys>(s, keys - group_rows, first_row());
-  }
+  // Whether rows of this group see only the first half of the last tile of an item, the one that the mask cuts.
+  __device__ __forceinline__ bool half_ends() const { return group_ == 0; }
 
   // The output of an item is complete.
-  __device__ __forceinline__ void finish_item(float (&o)[head_dim / 2], RowState const& part, Pending& pending,
+  __device__ __forceinline__ void finish_item(float (&o)[head_dim / 2], RowState const& part, Progress& progress,
                                               WorkItem const& item) {
     bool const one_part = item.block < tiles_per_part;
-    fold_part<head_dim, true>(o, part, pending.total, shared_.total[group_], one_part, parameters_.scale_log2);
-    write_rows<head_dim>(o, pending.total, item, parameters_, item.block * block_rows + first_row());
+    fold_part<head_dim, true>(o, part, progress.total, shared_.total[group_], one_part, parameters_.scale_log2);
+    write_rows<head_dim>(o, progress.total, item, parameters_, item.block * block_rows + first_row());
   }
 
   // The last product of an item.
-  template <int last_keys>
   __device__ __forceinline__ void compute_last_output(float (&o)[head_dim / 2], uint32_t const (&w)[tile_keys / 4],
-                                                      Pending& pending) {
-    prepare_output(o, pending);
+                                                      Progress& progress) {
     wait_values();
     ptx::pin(o);
     ptx::wgmma_fence();
-    start_output<last_keys>(o, w, !pending.fresh);
-    ptx::wgmma_wait<0>();
-    ptx::pin(o);
+    start_output(o, w, !progress.fresh, half_ends());
+    output_done(o);
     release_values();
-  }
-
-  template <int keys>
-  __device__ __forceinline__ void pack_into(uint32_t (&w)[tile_keys / 4], float const (&s)[keys / 2]) {
-#pragma unroll
-    for (int i = 0; i < keys / 4; ++i) w[i] = pack_weights(s[2 * i], s[2 * i + 1]);
   }
 
   // The first scores of an item are there. Rows of the first block see no more than its one tile, which is the last, too.
   __device__ __forceinline__ void first_scores_done(WorkItem const& item, float (&s)[tile_keys / 2]) {
-    ptx::pin(s);
-    release_keys();
     if (item.block == 0) {
       release(shared_.queries_empty[group_]);
       mask_scores<tile_keys>(s, 0, first_row());
@@ -239,52 +203,60 @@ class OverlappedConsumer {
     float alpha[2];
     wait_keys();
     ptx::wgmma_fence();
-    start_scores<tile_keys>(s);
+    start_scores(s);
     ptx::wgmma_wait<0>();
+    ptx::pin(s);
+    release_keys();
     first_scores_done(item, s);
     part.restart();
-    weigh<tile_keys>(s, part, alpha, parameters_.scale_log2);
+    weigh<tile_keys>(s, part, alpha, parameters_.scale_log2, parameters_.zero);
+    settled_.follow(part, parameters_.scale_log2, reach_);
     pack<tile_keys>(w, s);
   }
 
   // The first tile of the next item and the last product of this one, which is then finished.
-  template <int last_keys>
   __device__ __forceinline__ void change_item(WorkItem const& item, WorkItem const& next, float (&o)[head_dim / 2],
-                                              uint32_t (&w)[tile_keys / 4], RowState& part, Pending& pending) {
+                                              uint32_t (&w)[tile_keys / 4], RowState& part, Progress& progress) {
     float s[tile_keys / 2];
     float alpha[2];
     wait_next(false);
-    start_products<tile_keys, last_keys, false>(s, o, w, pending);
+    start_products<false>(s, o, w, !progress.fresh, half_ends());
+    scores_done(s);
     first_scores_done(next, s);
     RowState const finished = part;
     part.restart();
-    weigh<tile_keys>(s, part, alpha, parameters_.scale_log2);
-    ptx::pin(s);
-    ptx::wgmma_wait<0>();
-    ptx::pin(o);
+    weigh<tile_keys>(s, part, alpha, parameters_.scale_log2, parameters_.zero);
+    settled_.follow(part, parameters_.scale_log2, reach_);
+    output_done(o);
     release_values();
     pack<tile_keys>(w, s);
-    finish_item(o, finished, pending, item);
+    finish_item(o, finished, progress, item);
   }
 
-  // Scores of the next tile, together with the output of the tile before. Returns when the scores are there.
-  template <int next_keys, int keys, bool in_turn>
-  __device__ __forceinline__ void start_products(float (&s)[next_keys / 2], float (&o)[head_dim / 2],
-                                                 uint32_t const (&w)[tile_keys / 4], Pending& pending) {
+  // Scores of the next tile, together with the output of the tile before: scores_done() and output_done() wait for them.
+  template <bool in_turn>
+  __device__ __forceinline__ void start_products(float (&s)[tile_keys / 2], float (&o)[head_dim / 2],
+                                                 uint32_t const (&w)[tile_keys / 4], bool accumulate, bool half = false) {
     if (in_turn) wait_turn();
     ptx::wgmma_fence();
-    start_scores<next_keys>(s);
-    prepare_output(o, pending);
+    start_scores(s);
     ptx::pin(o);
-    ptx::wgmma_fence();
-    start_output<keys>(o, w, !pending.fresh);
+    start_output(o, w, accumulate, half);
     if (in_turn) pass_turn();
+  }
+  __device__ __forceinline__ void scores_done(float (&s)[tile_keys / 2]) {
     ptx::wgmma_wait<1>();
+    ptx::pin(s);
+    release_keys();
+  }
+  __device__ __forceinline__ void output_done(float (&o)[head_dim / 2]) {
+    ptx::wgmma_wait<0>();
+    ptx::pin(o);
   }
 
   // All tiles of an item but the first and the last. As everywhere, the weights of the tile that was computed are left in w.
   __device__ __forceinline__ void compute_tiles(float (&o)[head_dim / 2], uint32_t (&w)[tile_keys / 4], RowState& part,
-                                                Pending& pending, int tiles) {
+                                                Progress& progress, int tiles) {
     float const scale = parameters_.scale_log2;
     // The compiler does not see that all lanes agree on these. Told so, it keeps stages and descriptors in uniform registers.
     key_pipe_.make_uniform();
@@ -292,59 +264,101 @@ class OverlappedConsumer {
     tiles = __shfl_sync(~0u, tiles, 0);
     bool keys_ready = keys_here();
     bool values_ready = values_here();
+    int tile = 1;
+    while (true) {
+      int const end = min((tile / tiles_per_part + 1) * tiles_per_part, tiles - 1);
+      TileSum sum; // of the tile before, and what it is added to is multiplied with
+      float alpha[2] = {1, 1};
 #pragma unroll 1
-    for (int tile = 1; tile < tiles - 1; ++tile) {
-      bool const first_of_part = tile % tiles_per_part == 0;
+      for (; tile < end; ++tile) {
+        float s[tile_keys / 2];
+        wait_next(keys_ready && values_ready);
+        start_products<true>(s, o, w, !progress.fresh);
+        sum.add_to(part, alpha);
+        ptx::pin(part.l); // here, while the scores are multiplied
+        scores_done(s);
+        alpha[0] = alpha[1] = 1;
+        if (!stays(s, settled_.limit)) [[unlikely]] {
+          float shift[2];
+          advance_max<tile_keys>(s, part, alpha, shift, scale);
+          output_done(o);
+          rescale_rows(o, alpha);
+          settled_.follow(part, scale, reach_);
+        }
+        // Some weights before the wait for the product with V: asking for the next keys waits for them, else the compiler would
+        // move them behind it.
+        float sums[2][tile_keys / 16];
+        weigh_groups<0, 1, tile_keys>(s, sums, settled_.shift, scale, parameters_.zero);
+        keys_ready = keys_here((__float_as_uint(sums[0][0]) | __float_as_uint(sums[1][0])) & parameters_.zero);
+        output_done(o);
+        release_values();
+        values_ready = values_here();
+        weigh_groups<1, tile_keys / 16, tile_keys>(s, sums, settled_.shift, scale, parameters_.zero);
+        sum = TileSum(s, sums);
+        pack<tile_keys>(w, s);
+        progress.fresh = false;
+      }
+      sum.add_to(part, alpha);
+      if (tile >= tiles - 1) break;
+      // The first tile of another part.
       float s[tile_keys / 2];
       wait_next(keys_ready && values_ready);
-      start_products<tile_keys, tile_keys, true>(s, o, w, pending);
-      ptx::pin(s);
-      release_keys();
+      start_products<true>(s, o, w, true);
+      scores_done(s);
       keys_ready = keys_here();
+      FoldFactors factors[2];
+      fold_state(part, progress.total, factors, tile == tiles_per_part, scale);
+      part.restart();
       float shift[2];
-      advance_max<tile_keys>(s, part, pending.alpha, shift, scale);
-      ptx::wgmma_wait<0>();
-      ptx::pin(o);
+      advance_max<tile_keys>(s, part, alpha, shift, scale);
+      settled_.follow(part, scale, reach_);
+      output_done(o);
       release_values();
       values_ready = values_here();
-      weigh_scores<tile_keys>(s, part, pending.alpha, shift, scale);
+      weigh_scores<tile_keys>(s, part, alpha, shift, scale, parameters_.zero);
       pack<tile_keys>(w, s);
-      pending.fresh = first_of_part;
-      pending.fold = first_of_part;
-      if ((tile + 1) % tiles_per_part == 0) [[unlikely]] {
-        pending.finished = part;
-        part.restart();
-      }
+      fold_output<head_dim, false>(o, factors, shared_.total[group_], tile == tiles_per_part);
+      progress.fresh = true;
+      ++tile;
     }
   }
 
   // The last tile of an item, unless it is the first, too.
-  template <int last_keys>
   __device__ __forceinline__ void compute_last_tile(float (&o)[head_dim / 2], uint32_t (&w)[tile_keys / 4], RowState& part,
-                                                    Pending& pending, int tiles) {
+                                                    Progress& progress, int tiles) {
+    float const scale = parameters_.scale_log2;
     int const tile = tiles - 1;
     bool const first_of_part = tile % tiles_per_part == 0;
-    float s[last_keys / 2];
+    float s[tile_keys / 2];
     wait_next(false);
-    start_products<last_keys, tile_keys, true>(s, o, w, pending);
-    ptx::pin(s);
-    release_keys();
+    start_products<true>(s, o, w, !progress.fresh);
+    scores_done(s);
     release(shared_.queries_empty[group_]);
-    mask_last<last_keys>(s);
-    weigh<last_keys>(s, part, pending.alpha, parameters_.scale_log2);
-    ptx::pin(s);
-    ptx::wgmma_wait<0>();
-    ptx::pin(o);
+    mask_scores<tile_keys>(s, 0, first_row());
+    FoldFactors factors[2];
+    if (first_of_part) {
+      fold_state(part, progress.total, factors, tile == tiles_per_part, scale);
+      part.restart();
+    }
+    float alpha[2];
+    weigh<tile_keys>(s, part, alpha, scale, parameters_.zero);
+    output_done(o);
     release_values();
-    pack_into<last_keys>(w, s);
-    pending.fresh = first_of_part;
-    pending.fold = first_of_part;
+    pack<tile_keys>(w, s);
+    if (first_of_part) {
+      fold_output<head_dim, false>(o, factors, shared_.total[group_], tile == tiles_per_part);
+    } else if (moves(alpha)) {
+      rescale_rows(o, alpha); // by 1 in no row: a product by 1 is exact
+    }
+    progress.fresh = first_of_part;
   }
 
   Shared& shared_;
   FullParameters const& parameters_;
   int const group_;
   bool const arrives_;
+  float const reach_;
+  Settled settled_; // of the part in w
   Pipe<Shared::stages> key_pipe_;
   Pipe<Shared::stages> value_pipe_;
   Pipe<1> query_pipe_;

@@ -123,10 +123,10 @@ class SerialConsumer {
       release(shared_.queries_empty[group_]);
       mask_scores<keys>(s, keys - group_rows, row_in_group() + keys - group_rows);
     }
-    weigh<keys>(s, part, alpha, parameters_.scale_log2);
+    weigh<keys>(s, part, alpha, parameters_.scale_log2, parameters_.zero);
     // The first tile of a part multiplies by zero, and its product ignores the result; most others by 1 in all rows, which
     // three groups do: with a branch ptxas lacks registers and waits for each step of their products.
-    if (Shared::groups == 3 || __any_sync(~0u, alpha[0] != 1.0f || alpha[1] != 1.0f)) rescale_rows(o, alpha);
+    if (Shared::groups == 3 || moves(alpha)) rescale_rows(o, alpha);
     pack<keys>(w, s);
     wait_values();
     multiply_values<keys>(o, w, !first_of_part);

@@ -16,6 +16,7 @@ struct FullParameters {
   float scale_log2;
   int* next_item;       // starts at 0: items below gridDim.x are taken without it
   int* finished_blocks; // back to 0 when the last block has finished
+  uint32_t zero = 0;    // which the compiler does not know to be that
 };
 
 // Where a sequence's queries and keys lie.

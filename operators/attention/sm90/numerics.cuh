@@ -69,13 +69,15 @@ __device__ __forceinline__ float rescale(float m_old, float m_new, float scale_l
 //   group_sum = (w[0] + w[1]) + (w[8] + w[9])
 //   half_sum  = (g0 + g1) + (g2 + g3), of four groups
 //   tile_sum  = half_sum(g0 .. g3) + half_sum(g4 .. g7)
+// A kernel may add any two neighbours of this tree with pair_sum() and the next two later.
+__device__ __forceinline__ float pair_sum(float a, float b) { return __fadd_rn(a, b); }
 __device__ __forceinline__ float group_sum(float w0, float w1, float w8, float w9) {
-  return __fadd_rn(__fadd_rn(w0, w1), __fadd_rn(w8, w9));
+  return pair_sum(pair_sum(w0, w1), pair_sum(w8, w9));
 }
 __device__ __forceinline__ float half_sum(float g0, float g1, float g2, float g3) {
-  return __fadd_rn(__fadd_rn(g0, g1), __fadd_rn(g2, g3));
+  return pair_sum(pair_sum(g0, g1), pair_sum(g2, g3));
 }
-__device__ __forceinline__ float tile_sum(float half0, float half1) { return __fadd_rn(half0, half1); }
+__device__ __forceinline__ float tile_sum(float half0, float half1) { return pair_sum(half0, half1); }
 __device__ __forceinline__ float tile_sum(float g0, float g1, float g2, float g3, float g4, float g5, float g6, float g7) {
   return tile_sum(half_sum(g0, g1, g2, g3), half_sum(g4, g5, g6, g7));
 }
