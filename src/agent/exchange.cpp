@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "src/agent/tokens.h"
 #include "src/base/files.h"
 
 namespace tik::agent {
@@ -134,7 +135,7 @@ class LiveTransport : public Transport {
   Result<Exchange> send(HttpRequest request, std::string const& purpose, Json const& body) override {
     Exchange exchange;
     request.body = dump_json(body);
-    TIK_TRY(exchange.number, log_.begin(purpose, static_cast<std::int64_t>(request.body.size() / 4)));
+    TIK_TRY(exchange.number, log_.begin(purpose, estimated_tokens(request.body.size())));
     exchange.purpose = purpose;
     exchange.request = body;
     auto const take = std::move(request.on_body);

@@ -42,7 +42,7 @@ struct ModelRequest {
 // Tokens by the service's own count, in one meaning: input includes what came from a cache, output includes reasoning.
 struct Usage {
   std::int64_t input_tokens = 0, cached_tokens = 0, output_tokens = 0;
-  bool estimated = false; // the service sent none: four bytes a token
+  bool estimated = false; // the service sent none: as tokens.h reckons
   Json raw = nullptr;     // as it was sent
 };
 

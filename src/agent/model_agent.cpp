@@ -6,6 +6,7 @@
 #include <set>
 
 #include "src/agent/model_context.h"
+#include "src/agent/tokens.h"
 #include "src/search/reach.h"
 #include "src/search/rules.h"
 
@@ -70,9 +71,9 @@ class StepDesk : public Desk {
   bool warned_ = false;
 };
 
-// One answer takes at most a twelfth of the conversation, at four bytes a token.
+// One answer takes at most a twelfth of the conversation.
 AnswerLimits answer_limits(std::int64_t context_tokens) {
-  auto const share = static_cast<std::size_t>(context_tokens) / 3;
+  auto const share = static_cast<std::size_t>(context_tokens) * bytes_a_token / 12;
   return {std::min(default_answer_bytes, share), std::min(largest_answer_bytes, share)};
 }
 
@@ -82,11 +83,10 @@ Room room_left(std::int64_t used, std::int64_t context_tokens) {
   return used * 3 >= context_tokens * 2 ? Room::little : Room::ample;
 }
 
-// At four bytes a token.
-std::int64_t estimated_tokens(ModelRequest const& request) {
+std::int64_t tokens_of(ModelRequest const& request) {
   std::size_t bytes = request.system.size();
   for (Turn const& turn : request.turns) bytes += turn.text.size();
-  return static_cast<std::int64_t>(bytes / 4);
+  return estimated_tokens(bytes);
 }
 
 bool was_cut_off(StreamState const& answer) { return answer.stop == "length" || answer.stop == "max_tokens"; }
@@ -210,7 +210,7 @@ Result<bool> ModelAgent::converse(Stage& stage) {
   TIK_TRY(std::string first, stage.first_message());
   request.turns.push_back({Turn::Role::user, std::move(first), {}, {}, nullptr});
   int silent = 0;
-  std::int64_t used = estimated_tokens(request);
+  std::int64_t used = tokens_of(request);
   Repetitions repetitions;
   for (int calls = 0; calls < options_.most_calls; ++calls) {
     TIK_CHECK(within_limits());

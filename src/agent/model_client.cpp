@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "src/agent/sse.h"
+#include "src/agent/tokens.h"
 #include "src/report/format.h"
 
 namespace tik::agent {
@@ -160,7 +161,7 @@ Result<StreamState> ModelClient::ask(ModelRequest const& request, std::string co
     if (usage.raw.is_null() && tried.exchange.status == 200) {
       std::size_t output = tried.state.turn.text.size();
       for (ToolCall const& call : tried.state.turn.calls) output += call.name.size() + call.arguments.size();
-      usage = {static_cast<std::int64_t>(dump_json(body).size() / 4), 0, static_cast<std::int64_t>(output / 4), true, nullptr};
+      usage = {estimated_tokens(dump_json(body).size()), 0, estimated_tokens(output), true, nullptr};
     }
     std::string const& model = tried.state.model.empty() ? endpoint_.model : tried.state.model;
     TIK_CHECK(record_({tried.exchange.number, purpose, model, tried.failure, tried.exchange.status, usage}));

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "src/agent/tokens.h"
 #include "src/search/reach.h"
 #include "src/search/rules.h"
 
@@ -14,7 +15,6 @@ namespace tik::agent {
 namespace {
 
 constexpr std::size_t most_choices = 30;    // a schema is sent with every request
-constexpr int bytes_a_token = 2;            // of what small models write; of prose it is four
 constexpr std::size_t largest_bound = 2000; // servers that make a grammar of a schema refuse larger ones
 
 // The newest of the ids, oldest first.
@@ -173,7 +173,7 @@ void keep_required(std::vector<Field>& fields, std::set<std::string> const& need
 } // namespace
 
 void fit_answer(std::vector<Tool>& tools, std::int64_t answer_tokens) {
-  auto const bytes = static_cast<std::size_t>(answer_tokens) * bytes_a_token;
+  auto const bytes = static_cast<std::size_t>(answer_tokens) * model_bytes_a_token;
   // The names and marks of a call are reckoned as one text more.
   auto const share = [&](std::vector<Field> const& fields) {
     return std::max<std::size_t>(1, bytes / (free_texts(fields) + 1));
