@@ -13,6 +13,7 @@ BF16, FP32 = 0, 1  # tik_number
 PACKED, CONTIGUOUS, PAGED = 0, 1, 2  # tik_kv_layout
 UNSCALED, YARN = 0, 1  # tik_rotary_scaling
 LINEAR_WORKSPACE_BYTES = 1024
+LINEAR_PLAN_BYTES = 256
 
 
 def _fields(text):
@@ -117,6 +118,11 @@ class LinearArgs(_Args):
                        "int out_type weight_settled; pointer workspace stream")
 
 
+class LinearPlanArgs(_Args):
+    """tik_linear_plan_args; text is the address of LINEAR_PLAN_BYTES."""
+    _fields_ = _fields("uint struct_bytes; LinearArgs call; pointer text")
+
+
 class LinearBackwardArgs(_Args):
     _fields_ = _fields("uint struct_bytes; int tokens in_features out_features; Rows x weight out_gradient x_gradient;"
                        "pointer weight_gradient bias_gradient workspace stream")
@@ -184,6 +190,12 @@ class Operators(_Library):
         super().__init__(path, "", 1, ["rms_norm_backward_workspace_bytes", "language_model_head_workspace_bytes",
                                        "token_log_probability_workspace_bytes", "language_model_head_backward_workspace_bytes",
                                        "attention_full_backward_workspace_bytes"])
+
+    def linear_plan(self, args):
+        """How tik_linear computes a call with these LinearArgs, in words."""
+        text = c.create_string_buffer(LINEAR_PLAN_BYTES)
+        self.call("linear_plan", LinearPlanArgs(call=args, text=c.addressof(text)))
+        return text.value.decode()
 
 
 class Attention(_Library):

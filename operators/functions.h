@@ -27,6 +27,7 @@
   FUNCTION(embedding_backward) \
   FUNCTION(linear) \
   FUNCTION(linear_prepare) \
+  FUNCTION(linear_plan) \
   FUNCTION(linear_backward) \
   FUNCTION(language_model_head) \
   FUNCTION(language_model_head_prepare) \

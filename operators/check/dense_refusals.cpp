@@ -73,6 +73,20 @@ void refuse_linear(Device& device, Results& results, char const* name, tik_statu
   refusals.refused("workspace", [](auto& args) { misalign(args.workspace); });
 }
 
+void refuse_linear_plan(Device& device, Results& results) {
+  static char text[TIK_LINEAR_PLAN_BYTES];
+  tik_linear_plan_args good{};
+  good.call.struct_bytes = sizeof good.call;
+  good.call.tokens = 4, good.call.in_features = 64, good.call.out_features = 32;
+  good.call.x = rows(64), good.call.weight = rows(64), good.call.out = somewhere(), good.call.out_stride = 32;
+  good.text = text;
+  DenseRefusals<tik_linear_plan_args> refusals(device, results, "linear_plan", device.functions().linear_plan, good);
+  refusals.refused("tik_linear_args", [](auto& args) { args.call.struct_bytes = 0; });
+  refusals.refused("in_features", [](auto& args) { args.call.in_features = 72; });
+  refusals.refused("out is", [](auto& args) { args.call.out = nullptr; });
+  refusals.refused("text", [](auto& args) { args.text = nullptr; });
+}
+
 void refuse_linear_backward(Device& device, Results& results) {
   tik_linear_backward_args good{};
   good.tokens = 4, good.in_features = 64, good.out_features = 32;
@@ -161,6 +175,7 @@ void refuse_head_backward(Device& device, Results& results) {
 void check_dense_refusals(Device& device, Results& results) {
   refuse_linear(device, results, "linear", device.functions().linear);
   refuse_linear(device, results, "linear_prepare", device.functions().linear_prepare);
+  refuse_linear_plan(device, results);
   refuse_linear_backward(device, results);
   refuse_head(device, results, "language_model_head", device.functions().language_model_head);
   refuse_head(device, results, "language_model_head_prepare", device.functions().language_model_head_prepare);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <stdexcept>
 
 #include "operators/check/dense_cases.h"
@@ -53,12 +54,13 @@ class LinearCases {
       whole(first, random.between(1, extent_.alone - first));
       parts(random.between(1, extent_.alone), random.between(1, shape_.out_features / 8 - 1) * 8);
     }
+    plan();
     accuracy();
   }
 
  private:
   // Columns first_column.. of `tokens` rows from `first`, to `out`, which is the place of the first column.
-  tik_status call(int first, int tokens, int first_column, int columns, Out* out) {
+  tik_linear_args args_of(int first, int tokens, int first_column, int columns, Out* out) {
     tik_linear_args args{};
     args.struct_bytes = sizeof args;
     args.tokens = tokens;
@@ -72,7 +74,27 @@ class LinearCases {
     args.out_type = sizeof(Out) == 4 ? TIK_FP32 : TIK_BF16;
     args.weight_settled = tokens % 2;
     args.workspace = tokens % 3 == 0 ? nullptr : workspace_.memory();
+    return args;
+  }
+
+  tik_status call(int first, int tokens, int first_column, int columns, Out* out) {
+    tik_linear_args const args = args_of(first, tokens, first_column, columns, out);
     return device_.functions().linear(&args);
+  }
+
+  // A line of text, and nothing written behind its place.
+  void plan() {
+    constexpr char untouched = '\n';
+    char text[TIK_LINEAR_PLAN_BYTES + 1];
+    std::fill(std::begin(text), std::end(text), untouched);
+    tik_linear_plan_args const args{sizeof args, args_of(0, 1, 0, shape_.out_features, out_.row(0)), text};
+    tik_status const status = device_.functions().linear_plan(&args);
+    auto const length = static_cast<std::size_t>(std::find(text, text + TIK_LINEAR_PLAN_BYTES, '\0') - text);
+    bool const line = length > 0 && length < TIK_LINEAR_PLAN_BYTES && text[TIK_LINEAR_PLAN_BYTES] == untouched &&
+                      std::find(text, text + length, untouched) == text + length;
+    results_.record(status == TIK_OK && line, "the plan",
+                    status == TIK_OK ? "the text is not one line that ends with a zero"
+                                     : std::string("refused: ") + device_.functions().last_error());
   }
 
   void whole(int first, int count) {

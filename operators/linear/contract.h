@@ -4,8 +4,8 @@
  * not on the other rows of the weight, so that projections whose weights lie one after the other (query, key and value; gate
  * and up) may be computed by one call or by several. docs/numerics.md says which sum each backend computes.
  *
- * Pointers are device memory for a CUDA backend and host memory for the CPU backend. No call but tik_linear_prepare allocates
- * or synchronises; it says there when it must come first.
+ * Pointers are device memory for a CUDA backend and host memory for the CPU backend. No call but tik_linear_prepare
+ * and tik_linear_plan allocates or synchronises; it says there when the first must come before.
  */
 #ifndef TIK_LINEAR_CONTRACT_H
 #define TIK_LINEAR_CONTRACT_H
@@ -49,11 +49,23 @@ tik_status tik_linear(const tik_linear_args* args);
 /* Makes tik_linear ready for calls with these sizes, types and strides: the fastest of the vendor's algorithms and of this
  * library's kernels is found by measurement and its bits are compared with the canonical sum, once in a process for each device
  * and number of tokens (rounded up to a power of two or half as much again). Allocates up to 1.5 GB, less for few tokens, and
- * frees it; synchronises; takes 14 to 89 ms on an H200 (bench/results/h200/dense.json). tik_linear does this itself when it is
- * needed and no graph is being captured; during a capture it refuses instead. `x`, `weight`, `bias` and `out` are not read or
- * written, but must be good. The CPU backend has nothing to prepare. */
+ * frees it; synchronises. Rounds of measuring begin for 0.1 s, and nine at least: half a second at most for a size of a model.
+ * tik_linear does this itself when it is needed and no graph is being captured; during a capture it refuses instead. `x`,
+ * `weight`, `bias` and `out` are not read or written, but must be good. The CPU backend has nothing to prepare. */
 typedef tik_linear_args tik_linear_prepare_args;
 tik_status tik_linear_prepare(const tik_linear_prepare_args* args);
+
+/* Says how tik_linear computes a call: the vendor's algorithm with its settings or the cut of this library's kernel, what a
+ * launch took when it was chosen, and what the next best took. For logs and results of measurements: the words may change, and
+ * another process may choose another way, which never shows in the bits. Prepares like tik_linear_prepare when that has not
+ * happened. */
+#define TIK_LINEAR_PLAN_BYTES 256
+typedef struct tik_linear_plan_args {
+  uint32_t struct_bytes;
+  tik_linear_args call; /* as tik_linear_prepare takes it */
+  char* text;           /* [TIK_LINEAR_PLAN_BYTES] of host memory: a line that ends with a zero is written there */
+} tik_linear_plan_args;
+tik_status tik_linear_plan(const tik_linear_plan_args* args);
 
 /* Gradients of tik_linear:
  *   x_gradient[t, k]      = sum over n of out_gradient[t, n] * weight[n, k]                                 (rounded once)

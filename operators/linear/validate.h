@@ -1,6 +1,8 @@
 // Checks a request against contract.h before any work starts. Pure host code, shared by every backend.
 #pragma once
 
+#include <string_view>
+
 #include "operators/linear/contract.h"
 #include "operators/validation.h"
 
@@ -50,6 +52,19 @@ inline std::optional<Refusal> validate(char const* function, tik_linear_args con
                    check_range("weight_settled", args->weight_settled, 0, 1),
                    check_optional("bias", args->bias, tensor_alignment),
                    check_optional("workspace", args->workspace, workspace_alignment)});
+}
+
+inline std::optional<Refusal> validate(tik_linear_plan_args const* args) {
+  using namespace validation;
+  if (auto bad = check_args("tik_linear_plan", "tik_linear_plan_args", args)) return bad;
+  if (auto bad = validate("tik_linear_plan", &args->call)) return bad;
+  return check_pointer("text", args->text, 1);
+}
+
+// What a validated tik_linear_plan leaves behind: as much of the plan as there is room for.
+inline void write_plan(tik_linear_plan_args const& args, std::string_view plan) {
+  std::size_t const written = plan.copy(args.text, TIK_LINEAR_PLAN_BYTES - 1);
+  args.text[written] = 0;
 }
 
 inline std::optional<Refusal> check_x_gradient(tik_linear_backward_args const& args) {

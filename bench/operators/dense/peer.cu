@@ -2,7 +2,9 @@
 // workspace.
 #include <cuda_runtime.h>
 
-#include "operators/linear/sm90/vendor_library.h"
+#include <string>
+
+#include "operators/linear/sm90/describe_algorithm.h"
 
 namespace {
 
@@ -74,12 +76,12 @@ int dense_peer_launch(int suggestion, void const* x, void const* weight, void* o
                                    workspace_bytes, static_cast<cudaStream_t>(stream));
 }
 
-// The ways in which a suggestion splits k.
-int dense_peer_splits(int suggestion) {
-  int splits = 0;
-  size_t written = 0;
-  vendor_library().read_algorithm(&peer().suggestions[suggestion].algo, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, &splits, sizeof splits,
-                                  &written);
-  return splits;
+// What a suggestion is, as tik_linear_plan says it of the same algorithm: a line that ends with a zero, in `bytes` of `text`.
+void dense_peer_describe(int suggestion, char* text, size_t bytes) {
+  std::string const line = tik::operators::sm90::describe(peer().suggestions[suggestion].algo);
+  text[line.copy(text, bytes - 1)] = 0;
 }
+
+// The library's version, as 10000 * major + 100 * minor + patch.
+size_t dense_peer_version() { return vendor_library().problem.empty() ? vendor_library().version() : 0; }
 }

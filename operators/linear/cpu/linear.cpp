@@ -85,6 +85,12 @@ tik_status linear_prepare(tik_linear_prepare_args const* args) {
   return Error::keep(linear::validate("tik_linear_prepare", args));
 }
 
+tik_status linear_plan(tik_linear_plan_args const* args) {
+  if (auto bad = linear::validate(args)) return Error::keep(std::move(bad));
+  linear::write_plan(*args, "one way for all sizes on CPUs: the chain of docs/numerics.md, four tokens at a time");
+  return TIK_OK;
+}
+
 tik_status linear_backward(tik_linear_backward_args const* args) {
   if (auto bad = linear::validate(args)) return Error::keep(std::move(bad));
   if (args->x_gradient.data) {

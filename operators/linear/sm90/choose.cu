@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <chrono>
 #include <vector>
 
 #include "operators/linear/sm90/choose.h"
+#include "operators/linear/sm90/heats.h"
 #include "operators/linear/sm90/trial.h"
 #include "operators/sm90/launch.cuh"
 
@@ -12,9 +14,6 @@ constexpr char const* doing = "choosing an algorithm for tik_linear";
 constexpr int64_t most_outputs = int64_t{1} << 27; // 256 MiB of bfloat16
 constexpr int most_tokens = 16384;
 constexpr int most_verified_tokens = 4096;
-constexpr float near_first = 1.2f;
-constexpr int most_turns = 9;
-constexpr float enough_ms = 20;
 constexpr int most_strip_tokens = 256; // with more, the library is the faster one
 // Different weights: together more than the L2 cache holds, several times over.
 constexpr int most_weights = 64;
@@ -61,21 +60,6 @@ std::vector<Plan> vendor_plans(tik_linear_args const& args) {
   return plans;
 }
 
-// A plan that works, and its times.
-struct Timed {
-  Plan plan;
-  float ms[most_turns];
-  int turns;
-
-  // Some algorithms take a fifth longer in every other replay: the shortest time would prefer them to steady ones.
-  float median_ms() const {
-    float sorted[most_turns];
-    std::copy(ms, ms + turns, sorted);
-    std::sort(sorted, sorted + turns);
-    return sorted[turns / 2];
-  }
-};
-
 // Random operands for calls of the sizes of `args`.
 struct Operands {
   tik_linear_args call;
@@ -110,31 +94,33 @@ struct Operands {
 };
 
 // Adds the plans that can be launched.
-void time_once(std::vector<Plan> const& plans, Operands const& operands, Trial& trial, std::vector<Timed>& timed) {
+void add_launchable(std::vector<Plan> const& plans, Operands const& operands, Trial& trial, std::vector<Plan>& contenders) {
   for (Plan const& plan : plans) {
     if (trial.error != cudaSuccess) return;
-    if (!operands.launch(plan, 0)) {
+    if (operands.launch(plan, 0)) {
+      contenders.push_back(plan);
+    } else {
       cudaGetLastError(); // the library has it for other numbers of tokens: not an error of what follows
-      continue;
     }
-    timed.push_back({plan, {trial.time_ms(operands.launches(), [&](int turn) { operands.launch(plan, turn); })}, 1});
   }
 }
 
-// The fastest: those that are near the first are timed several times more, in turns.
-Plan fastest_of(std::vector<Timed>& timed, Operands const& operands, Trial& trial) {
-  auto const faster = [](Timed const& a, Timed const& b) { return a.median_ms() < b.median_ms(); };
-  float const limit_ms = near_first * std::min_element(timed.begin(), timed.end(), faster)->ms[0];
-  float spent_ms = 0;
-  for (int turn = 1; turn < most_turns && spent_ms < enough_ms; ++turn) {
-    for (Timed& one : timed) {
-      if (one.ms[0] > limit_ms) continue;
-      float const took = trial.time_ms(operands.launches(), [&](int i) { operands.launch(one.plan, i); });
-      one.ms[one.turns++] = took;
-      spent_ms += took;
-    }
-  }
-  return std::min_element(timed.begin(), timed.end(), faster)->plan;
+double now_ms() {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+Choice fastest_of(std::vector<Plan> const& contenders, Operands const& operands, Trial& trial) {
+  int const launches = operands.launches();
+  int launched = 0; // so that weights take turns where one launch is long enough to be timed
+  auto const time = [&](int contender) {
+    launched += launches;
+    return trial.time_ms(launches, [&](int turn) { operands.launch(contenders[contender], launched + turn); });
+  };
+  std::vector<Standing> const standings = run_heats(static_cast<int>(contenders.size()), time, now_ms);
+  auto const us = [&](Standing const& standing) { return standing.ms * 1e3f / launches; };
+  Standing const& first = standings.front();
+  Standing const& next = standings.size() > 1 ? standings[1] : first;
+  return {contenders[first.contender], static_cast<int>(contenders.size()), us(first), us(next)};
 }
 
 std::optional<Refusal> verify(Operands const& operands, Plan const& plan, Trial& trial) {
@@ -160,24 +146,25 @@ std::optional<Refusal> launch_plan(tik_linear_args const& args, Plan const& plan
   return multiply(forward_product(args), plan.algorithm, static_cast<cudaStream_t>(args.stream));
 }
 
-std::optional<Refusal> choose_verified(tik_linear_args const& args, Plan& chosen) {
+std::optional<Refusal> choose_verified(tik_linear_args const& args, Choice& chosen) {
   Trial trial;
   Operands const operands(args, trial);
   if (auto bad = device_error(doing, trial.error)) return bad;
   tik_linear_args bucket = operands.call;
   bucket.tokens = token_bucket(args.tokens);
-  std::vector<Timed> timed;
-  time_once(vendor_plans(bucket), operands, trial, timed);
+  std::vector<Plan> contenders;
+  add_launchable(vendor_plans(bucket), operands, trial, contenders);
   // The library lacks some forms, among them a bias added to fp32; strips have all.
-  if (bucket.tokens <= most_strip_tokens || timed.empty()) time_once(strip_plans(bucket), operands, trial, timed);
+  if (bucket.tokens <= most_strip_tokens || contenders.empty())
+    add_launchable(strip_plans(bucket), operands, trial, contenders);
   if (auto bad = device_error(doing, trial.error)) return bad;
-  if (timed.empty()) {
+  if (contenders.empty()) {
     return Refusal{TIK_DEVICE_ERROR,
                    validation::sentence("No kernel of tik_linear could be launched for tokens ", args.tokens, ", in_features ",
                                         args.in_features, ", out_features ", args.out_features, ".")};
   }
-  chosen = fastest_of(timed, operands, trial);
-  return verify(operands, chosen, trial);
+  chosen = fastest_of(contenders, operands, trial);
+  return verify(operands, chosen.plan, trial);
 }
 
 } // namespace tik::operators::sm90

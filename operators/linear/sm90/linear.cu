@@ -47,6 +47,10 @@ std::optional<Refusal> launch_product(tik_linear_args const& args) { return laun
 
 std::optional<Refusal> prepare_product(tik_linear_args const& args) { return prepare_planned(with_strides(args)); }
 
+std::optional<Refusal> describe_product(tik_linear_args const& args, std::string& text) {
+  return describe_planned(with_strides(args), text);
+}
+
 std::optional<Refusal> launch_weight_gradient(tik_linear_backward_args const& args) {
   return launch_planned_gradient(weight_gradient_product(args), args.tokens, args.stream);
 }
@@ -71,6 +75,15 @@ tik_status linear_prepare(tik_linear_prepare_args const* args) {
   auto bad = linear::validate("tik_linear_prepare", args);
   if (!bad) bad = check_device();
   if (!bad) bad = prepare_product(*args);
+  return Error::keep(std::move(bad));
+}
+
+tik_status linear_plan(tik_linear_plan_args const* args) {
+  auto bad = linear::validate(args);
+  if (!bad) bad = check_device();
+  std::string plan;
+  if (!bad) bad = describe_product(args->call, plan);
+  if (!bad) linear::write_plan(*args, plan);
   return Error::keep(std::move(bad));
 }
 

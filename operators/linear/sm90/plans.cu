@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "operators/linear/sm90/choose.h"
+#include "operators/linear/sm90/describe.h"
 #include "operators/linear/sm90/plans.h"
 #include "operators/sm90/launch.cuh"
 
@@ -29,20 +30,20 @@ Key key_of(Product const& product) {
 
 class Plans {
  public:
-  std::optional<Plan> find(Key const& key) {
+  std::optional<Choice> find(Key const& key) {
     std::lock_guard const lock(mutex_);
     auto const found = plans_.find(key);
     if (found == plans_.end()) return std::nullopt;
     return found->second;
   }
-  void keep(Key const& key, Plan const& plan) {
+  void keep(Key const& key, Choice const& choice) {
     std::lock_guard const lock(mutex_);
-    plans_.emplace(key, plan);
+    plans_.emplace(key, choice);
   }
 
  private:
   std::mutex mutex_;
-  std::map<Key, Plan> plans_;
+  std::map<Key, Choice> plans_;
 };
 
 Plans& plans() {
@@ -72,17 +73,15 @@ Product bucket_product(tik_linear_args const& args) {
   return forward_product(whole);
 }
 
-std::optional<Refusal> find_forward(tik_linear_args const& args, Plan& plan) {
+std::optional<Refusal> find_forward(tik_linear_args const& args, Choice& choice) {
   Key const key = key_of(bucket_product(args));
-  auto known = plans().find(key);
-  if (!known) {
-    if (auto bad = check_no_capture(args)) return bad;
-    Plan chosen;
-    if (auto bad = choose_verified(args, chosen)) return bad;
-    plans().keep(key, chosen);
-    known = chosen;
+  if (auto const known = plans().find(key)) {
+    choice = *known;
+    return std::nullopt;
   }
-  plan = *known;
+  if (auto bad = check_no_capture(args)) return bad;
+  if (auto bad = choose_verified(args, choice)) return bad;
+  plans().keep(key, choice);
   return std::nullopt;
 }
 
@@ -98,14 +97,21 @@ int token_bucket(int tokens) {
 }
 
 std::optional<Refusal> prepare_planned(tik_linear_args const& args) {
-  Plan plan;
-  return find_forward(args, plan);
+  Choice choice;
+  return find_forward(args, choice);
+}
+
+std::optional<Refusal> describe_planned(tik_linear_args const& args, std::string& text) {
+  Choice choice;
+  if (auto bad = find_forward(args, choice)) return bad;
+  text = describe(choice);
+  return std::nullopt;
 }
 
 std::optional<Refusal> launch_planned(tik_linear_args const& args) {
-  Plan plan;
-  if (auto bad = find_forward(args, plan)) return bad;
-  return launch_plan(args, plan);
+  Choice choice;
+  if (auto bad = find_forward(args, choice)) return bad;
+  return launch_plan(args, choice.plan);
 }
 
 std::optional<Refusal> launch_planned_gradient(Product const& product, int tokens, void* stream) {
@@ -113,17 +119,17 @@ std::optional<Refusal> launch_planned_gradient(Product const& product, int token
   Product bucket = product;
   (product.b_transposed ? bucket.depth : bucket.columns) = token_bucket(tokens);
   Key const key = key_of(bucket);
-  auto plan = plans().find(key);
-  if (!plan) {
+  auto choice = plans().find(key);
+  if (!choice) {
     Suggestions const suggestions = suggest_algorithms(bucket);
     if (suggestions.count == 0) {
       return Refusal{TIK_UNSUPPORTED, validation::sentence("cuBLASLt offers no algorithm without split-K for a product of ",
                                                            bucket.rows, " x ", bucket.columns, " x ", bucket.depth, ".")};
     }
-    plan = Plan{std::nullopt, suggestions.algorithms[0]};
-    plans().keep(key, *plan);
+    choice = Choice{{std::nullopt, suggestions.algorithms[0]}};
+    plans().keep(key, *choice);
   }
-  return multiply(product, plan->algorithm, static_cast<cudaStream_t>(stream));
+  return multiply(product, choice->plan.algorithm, static_cast<cudaStream_t>(stream));
 }
 
 } // namespace tik::operators::sm90

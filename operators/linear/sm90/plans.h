@@ -9,6 +9,9 @@ namespace tik::operators::sm90 {
 // differ.
 std::optional<Refusal> prepare_planned(tik_linear_args const& args);
 
+// Prepares when that has not happened, and says which plan it is.
+std::optional<Refusal> describe_planned(tik_linear_args const& args, std::string& text);
+
 // Prepares when that has not happened, then launches.
 std::optional<Refusal> launch_planned(tik_linear_args const& args);
 

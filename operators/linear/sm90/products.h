@@ -7,9 +7,10 @@
 
 namespace tik::operators::sm90 {
 
-// What tik_linear and tik_linear_prepare do.
+// What tik_linear, tik_linear_prepare and tik_linear_plan do.
 std::optional<Refusal> launch_product(tik_linear_args const& args);
 std::optional<Refusal> prepare_product(tik_linear_args const& args);
+std::optional<Refusal> describe_product(tik_linear_args const& args, std::string& text);
 
 // What tik_linear_backward does for the weight.
 std::optional<Refusal> launch_weight_gradient(tik_linear_backward_args const& args);

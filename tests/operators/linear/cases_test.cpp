@@ -1,7 +1,11 @@
 // The cases of dense linear and of the head: the CPU backend passes them all, and a backend that breaks a promise does not.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+
 #include "operators/check/dense_cases.h"
+#include "operators/linear/validate.h"
 
 namespace tik::operators::check {
 namespace {
@@ -77,6 +81,23 @@ TEST(DenseCases, AWriteBehindTheLastTokenIsFound) {
               return cpu::linear(args);
             }),
             0);
+}
+
+TEST(DenseCases, APlanThatDoesNotEndIsFound) {
+  ChangedDevice device;
+  device.changed.linear_plan = [](tik_linear_plan_args const* args) {
+    std::fill(args->text, args->text + TIK_LINEAR_PLAN_BYTES, 'x');
+    return TIK_OK;
+  };
+  Results results;
+  check_linear(device, {64, 32}, {Extent::tiny}, results);
+  EXPECT_EQ(results.lines().back().failed, 1);
+}
+
+TEST(LinearPlan, IsCutWhereThereIsNoRoom) {
+  char text[TIK_LINEAR_PLAN_BYTES];
+  linear::write_plan({sizeof(tik_linear_plan_args), {}, text}, std::string(1000, 'x'));
+  EXPECT_EQ(std::string(text), std::string(TIK_LINEAR_PLAN_BYTES - 1, 'x'));
 }
 
 int head_failures_of(tik_status (*head)(tik_language_model_head_args const*)) {
