@@ -3,6 +3,7 @@
 // are computed.
 #pragma once
 
+#include "operators/qk_norm_rope_kv_write/sm90/many_tokens.h"
 #include "operators/qk_norm_rope_kv_write/sm90/params.cuh"
 #include "operators/sm90/copy_ahead.cuh"
 
@@ -11,7 +12,6 @@ namespace tik::operators::sm90 {
 inline constexpr int many_tokens_heads = 2;      // of a thread: they divide the heads of queries and of keys
 inline constexpr int many_tokens_stages = 2;     // rows that a thread has on their way or before it
 inline constexpr int many_tokens_registers = 80; // with 64 some spill, with more too few threads are resident
-inline constexpr int many_tokens_largest = 384;  // threads of a block, whose stages then fill 48 KiB
 inline constexpr int many_tokens_staged = many_tokens_stages * 2 * many_tokens_heads * 16; // bytes a thread
 
 // Which tokens a block has: slot s of its `slots` takes first + s, then `step` tokens further, `turns` in all.
@@ -35,7 +35,8 @@ __global__ void __maxnreg__(many_tokens_registers) many_tokens_kernel(FusedParam
   int const column = within % lanes * chunk_columns;
   Head const head = head_at(params, within / lanes * heads);
   int const first = static_cast<int>(blockIdx.x) * turns.first_step + slot;
-  int const end = slot < turns.slots ? params.tokens : 0;
+  int const behind = first + turns.turns * turns.step; // rows that another block has are not asked for
+  int const end = slot >= turns.slots ? 0 : behind < params.tokens ? behind : params.tokens;
   auto const stage = [&](int turn, int chunk) {
     return staged_chunks() + (turn % many_tokens_stages * 2 * heads + chunk) * static_cast<int>(blockDim.x) + threadIdx.x;
   };

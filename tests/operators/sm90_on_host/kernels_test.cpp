@@ -2,9 +2,13 @@
 // the bits of the CPU backend. What a GPU alone shows (its arithmetic, races, alignment) is left to tests/gpu.
 #include <gtest/gtest.h>
 
+#include <stdexcept>
+#include <utility>
+
 #include "operators/check/cache_buffers.h"
 #include "operators/check/operators.h"
 #include "operators/check/token_cases.h"
+#include "operators/qk_norm_rope_kv_write/sm90/many_tokens.h"
 
 namespace tik::operators::check {
 namespace {
@@ -127,6 +131,48 @@ TEST(HopperKernelsOnTheHost, FusedStepsOfManyTokensHaveTheBitsOfTheCpu) {
     EXPECT_EQ(actual.values, expected.values) << what;
     EXPECT_EQ(actual.queries, expected.queries) << what;
   }
+}
+
+template <int MostThreads, int Turns>
+tik_status fused_step_in_cut(tik_qk_norm_rope_kv_write_args const* args) {
+  return sm90::qk_norm_rope_kv_write(args, {MostThreads, Turns});
+}
+
+TEST(HopperKernelsOnTheHost, FusedStepsOfManyTokensHaveTheBitsOfTheCpuHoweverTheyAreCut) {
+  HostDevice host;
+  for (auto const& [shape, tokens] : {std::pair{CacheShape{12, 2, 128, true}, 37}, {CacheShape{2, 4, 64, false}, 101}}) {
+    auto const buffers = [&, &shape = shape, &tokens = tokens](Device& on) {
+      return CacheBuffers(on, shape, CacheLayout{16}, tokens, 3, table_positions, false, 7);
+    };
+    CacheImage const expected = buffers(host).run_separate();
+    for (auto* const cut :
+         {fused_step_in_cut<384, 0>, fused_step_in_cut<192, 0>, fused_step_in_cut<384, 1>, fused_step_in_cut<192, 1>,
+          fused_step_in_cut<192, 2>, fused_step_in_cut<1, 4>, fused_step_in_cut<192, 5>, fused_step_in_cut<384, 64>}) {
+      Functions functions = hopper_on_host();
+      functions.qk_norm_rope_kv_write = cut;
+      HostDevice device(functions);
+      CacheImage const actual = buffers(device).run_fused();
+      EXPECT_EQ(actual.keys, expected.keys) << describe(shape);
+      EXPECT_EQ(actual.values, expected.values) << describe(shape);
+      EXPECT_EQ(actual.queries, expected.queries) << describe(shape);
+    }
+  }
+}
+
+TEST(HopperKernelsOnTheHost, CutsThatAreNoneAreRefused) {
+  HostDevice host;
+  for (auto* const cut : {fused_step_in_cut<0, 1>, fused_step_in_cut<385, 1>, fused_step_in_cut<192, -1>}) {
+    Functions functions = hopper_on_host();
+    functions.qk_norm_rope_kv_write = cut;
+    HostDevice device(functions);
+    EXPECT_THROW(CacheBuffers(device, {2, 2, 64, false}, CacheLayout{16}, 9, 3, table_positions, false, 7).run_fused(),
+                 std::runtime_error);
+  }
+  Functions functions = hopper_on_host();
+  functions.qk_norm_rope_kv_write = fused_step_in_cut<192, 1>;
+  HostDevice device(functions);
+  EXPECT_THROW(CacheBuffers(device, {3, 1, 64, false}, CacheLayout{16}, 9, 3, table_positions, false, 7).run_fused(),
+               std::runtime_error);
 }
 
 #else
