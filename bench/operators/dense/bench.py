@@ -199,14 +199,17 @@ def measure_head(library, timer, limits, arena, model, in_features):
 
 
 def goals(measured):
-    linear = [cell["peers"]["cublaslt"] / cell["tik_us"] for cell in measured if cell["operator"] == "linear"]
+    products = [cell for cell in measured if cell["operator"] == "linear"]
+    linear = [cell["peers"]["cublaslt"] / cell["tik_us"] for cell in products]
     heads = [cell for cell in measured if cell["operator"] == "language_model_head"]
     figures = {}
     if linear:
         figures["linear_mean"] = statistics.mean(linear)
         figures["linear_worst"] = min(linear)
         figures["linear_cells_below_0.95"] = f"{sum(ratio < 0.95 for ratio in linear)} of {len(linear)}"
-        figures["linear_cells_with_the_peers_algorithm"] = sum(same_algorithm(cell) for cell in measured if cell["operator"] == "linear")
+        figures["linear_cells_with_the_peers_algorithm"] = f"{sum(map(same_algorithm, products))} of {len(linear)}"
+        prepare_ms = [cell["prepare_ms"] for cell in products]
+        figures["prepare_ms"] = {"smallest": min(prepare_ms), "largest": max(prepare_ms), "sum": round(sum(prepare_ms))}
     for cell in heads:
         figures[f"head {cell['shape']}"] = {"ratio": cell["peers"]["torch"] / cell["tik_us"],
                                             "memory": cell["tik_workspace_bytes"] / cell["torch_bytes"]}
