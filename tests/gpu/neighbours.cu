@@ -87,6 +87,7 @@ void check_packed_order(Suite& suite) {
   for (auto const& shape : {make_shape(8, 2, 128), make_shape(14, 2, 64)}) {
     std::vector<Piece> pieces;
     for (int i = 0; i < 12; ++i) pieces.push_back({{random.next()}, 0, random.between(1, suite.tiny ? 200 : 600)});
+    if (suite.tiny) pieces[3].end = 1160; // sanitizers see the kernel of longer sequences, too, and a fold
     auto const first = run_full(suite, shape, pieces, describe(shape));
     std::vector<int> order(pieces.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);

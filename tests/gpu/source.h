@@ -18,7 +18,7 @@ enum class Distribution {
   binades,  // exponents spread over 20 binades
   sparse,   // half of all elements are zeros of both signs
   tiny,     // values near and below the smallest normal bfloat16
-  rising,   // scores that rise with the position, by 3 bits in 128 keys: references move within a part; most begin far below 0
+  rising,   // scores that rise with the position, 3 bits in 128 keys, mostly from far below 0: references move within a part
   remote,   // scores about 2^24, so that fp32 keeps no fraction of them: for comparisons of bits alone
 };
 inline constexpr Distribution all_distributions[] = {Distribution::normal, Distribution::large,   Distribution::dominant,

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Times designs of the full-sequence kernel against one another and FlashAttention-3, and compares their bits.
 
-  compare.py --harness libtik_attention_bench.so --design NAME=LIBRARY ... [--shape 32/8x128] [--tokens 2048 ...] [--lower 0 6 ...] [--json FILE]
+  compare.py --harness libtik_attention_bench.so --design NAME=LIBRARY ... [--shape 32/8x128] [--tokens 2048 ...] [--lower 0 6 ...]
+             [--below 0] [--pause SECONDS --launches 1] [--json FILE]
 
-For every length and every --lower: batch 1, replays of CUDA graphs with cold L2, the designs and FlashAttention-3 (where its
-wheel is installed) in a random order in every round. --lower N makes the first tile of every part of 1024 keys score N bits lower than the
-others, so that references lag behind their scores. --pause lets the chip rest before every replay, and --launches 1 keeps replays short: then
-its clock is high. Ratios are of medians, the first design's time over the design's: above 1 is faster.
+For every length (with --quick 4096 alone) and every --lower: batch 1, replays of CUDA graphs with cold L2, the designs and FlashAttention-3
+(where its wheel is installed) in a random order in every round. --lower N makes the first tile of every part of 1024 keys score N bits
+lower than the others, so that references lag behind their scores; --below N puts all scores N bits lower. --pause lets the chip rest before
+every replay, and --launches 1 keeps replays short: then its clock is high. Ratios are of medians, the first design's time over the
+design's: above 1 is faster.
 """
 
 import hashlib
@@ -37,29 +39,32 @@ def shape(text):
 def parse():
     parser = results_file.parser(__doc__)
     parser.add_argument("--harness", required=True, help="the shared library of harness.h")
-    parser.add_argument("--design", required=True, action="append", metavar="NAME=LIBRARY", help="a library to measure; the first is the base")
+    parser.add_argument("--design", required=True, action="append", metavar="NAME=LIBRARY",
+                        help="a library to measure; the first is the base")
     parser.add_argument("--shape", type=shape, default=shape("32/8x128"), help="query heads/KV heads x head_dim")
     parser.add_argument("--tokens", type=int, nargs="+", default=[1024, 2048, 4096, 8192, 16384])
     parser.add_argument("--lower", type=int, nargs="+", default=[0], help="bits")
+    parser.add_argument("--below", type=int, default=0, help="bits")
     parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--launches", type=int, help="launches of a graph; default: about 1.5 ms, at least 10")
     parser.add_argument("--pause", type=float, default=0, help="seconds before every replay")
     return parser.parse_args()
 
 
-def lower_first_tiles(cell, sets, bits):
-    """Column 0 of the queries becomes 8, that of the keys 0, and lower in the first tile of each part."""
+def shift_scores(cell, sets, bits, below):
+    """Column 0 of the queries becomes 8, that of the keys what puts all scores `below` bits lower and those of each part's first
+    tile `bits` more."""
     bits_a_unit = 8 / cell.head_dim ** 0.5 * math.log2(math.e)  # that a unit of a key adds to a score where the query has an 8
     for queries, keys, _, _ in sets:
         peers.tensor(queries, cell.query_tokens, cell.query_heads, cell.head_dim)[:, :, 0] = 8
         k = peers.tensor(keys, cell.tokens, cell.kv_heads, cell.head_dim)
-        k[:, :, 0] = 0
+        k[:, :, 0] = -below / bits_a_unit
         for part in range(0, cell.tokens, 1024):
-            k[part:part + 128, :, 0] = -bits / bits_a_unit
+            k[part:part + 128, :, 0] = -(below + bits) / bits_a_unit
 
 
 def bits_of(bench, cell, sets):
-    """A digest of the output of a call on every buffer."""
+    """A digest of the outputs of calls on up to four buffers."""
     digest = hashlib.sha256()
     launch = bench.launcher(cell, sets)
     for i, (_, _, _, out) in enumerate(sets[:4]):
@@ -72,8 +77,8 @@ def bits_of(bench, cell, sets):
 
 def measure(bench, designs, cell, lower, options):
     sets = bench.buffers(cell, 16)
-    if lower:
-        lower_first_tiles(cell, sets, lower)
+    if lower or options.below:
+        shift_scores(cell, sets, lower, options.below)
         peers.torch.cuda.synchronize()
     contenders, bits, launches = {}, {}, options.launches
     for name, library in designs.items():
@@ -90,11 +95,13 @@ def measure(bench, designs, cell, lower, options):
         return bench.harness.time(replay) / launches
 
     samples = results_file.in_turns(contenders, options.rounds, time_of)
-    return {"tokens": cell.tokens, "lower_bits": lower, "launches": launches, "bits": bits, "samples_us": results_file.rounded(samples)}
+    return {"tokens": cell.tokens, "lower_bits": lower, "below_bits": options.below, "launches": launches, "bits": bits,
+            "samples_us": results_file.rounded(samples)}
 
 
 def main():
     options = parse()
+    started = time.time()
     harness = harness_module.Harness(options.harness)
     modules = []
     try:
@@ -106,16 +113,21 @@ def main():
     designs = {name: contracts.Attention(path) for name, path in designs.items()}
     bench = bench_module.Bench(harness, None, peers, modules)
     results = []
-    for lower in options.lower:
-        for tokens in options.tokens:
+    for lower in sorted(options.lower):  # the memory is one for all: with 0 it must be as it was drawn
+        for tokens in [4096] if options.quick else options.tokens:
+            if time.time() - started > options.seconds:
+                print(f"{tokens} +{lower}: not measured within {options.seconds:.0f} s")
+                continue
             result = measure(bench, designs, grid.Cell("full", *options.shape, 1, tokens, tokens), lower, options)
             results.append(result)
             medians = {name: statistics.median(samples) for name, samples in result["samples_us"].items()}
             base = medians[next(iter(designs))]
-            words = [f"{name} {median:.1f} us {base / median:.3f} {result['bits'].get(name, '')}" for name, median in medians.items()]
+            words = [f"{name} {median:.1f} us {base / median:.3f} {result['bits'].get(name, '')}"
+                     for name, median in medians.items()]
             print(f"{tokens} +{lower}: " + ", ".join(words), flush=True)
     if options.json:
-        head = {"commit": options.commit, "command": options.command, "machine": harness.machine(), "shape": options.shape, "method": results_file.method(__doc__)}
+        head = {"commit": options.commit, "command": options.command, "machine": harness.machine(), "shape": options.shape,
+                "method": results_file.method(__doc__)}
         results_file.write(options.json, head, results)
 
 

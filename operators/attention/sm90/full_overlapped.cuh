@@ -120,7 +120,7 @@ class OverlappedConsumer {
     value_pipe_.advance();
   }
 
-  // Whether the next tile is there already: asked early, so that the answer has come when it is needed. `zero` is that.
+  // Whether the next tile is there already: asked early, so that the answer has come when it is needed. `zero` is 0.
   __device__ __forceinline__ bool keys_here(uint32_t zero = 0) {
     return ptx::try_wait(shared_.keys_full[key_pipe_.stage], key_pipe_.parity ^ zero);
   }
@@ -238,9 +238,9 @@ class OverlappedConsumer {
   __device__ __forceinline__ void start_products(float (&s)[tile_keys / 2], float (&o)[head_dim / 2],
                                                  uint32_t const (&w)[tile_keys / 4], bool accumulate, bool half = false) {
     if (in_turn) wait_turn();
+    ptx::pin(o);
     ptx::wgmma_fence();
     start_scores(s);
-    ptx::pin(o);
     start_output(o, w, accumulate, half);
     if (in_turn) pass_turn();
   }
@@ -348,7 +348,7 @@ class OverlappedConsumer {
     if (first_of_part) {
       fold_output<head_dim, false>(o, factors, shared_.total[group_], tile == tiles_per_part);
     } else if (moves(alpha)) {
-      rescale_rows(o, alpha); // by 1 in no row: a product by 1 is exact
+      rescale_rows(o, alpha); // left out where all rows have 1: such a product is exact
     }
     progress.fresh = first_of_part;
   }

@@ -184,8 +184,8 @@ struct Settled {
   }
 };
 
-// Whether the references of all rows of a warp certainly stay: no lane has a score beyond the limit of its row. So nothing
-// needs to be exchanged, and nothing be done about numbers below 0, which no limit is but those that every row passes.
+// Whether the references of all rows of a warp certainly stay: no lane has a score beyond the limit of its row, so nothing
+// needs to be exchanged. Scores below 0 count as 0: a limit is below 0 only where the answer must be no.
 __device__ __forceinline__ bool stays(float const (&s)[tile_keys / 2], float const (&limit)[2]) {
   float top[2];
 #pragma unroll

@@ -69,7 +69,7 @@ __device__ __forceinline__ float rescale(float m_old, float m_new, float scale_l
 //   group_sum = (w[0] + w[1]) + (w[8] + w[9])
 //   half_sum  = (g0 + g1) + (g2 + g3), of four groups
 //   tile_sum  = half_sum(g0 .. g3) + half_sum(g4 .. g7)
-// A kernel may add any two neighbours of this tree with pair_sum() and the next two later.
+// A kernel may stop at any level of this tree and do the rest of it later with pair_sum().
 __device__ __forceinline__ float pair_sum(float a, float b) { return __fadd_rn(a, b); }
 __device__ __forceinline__ float group_sum(float w0, float w1, float w8, float w9) {
   return pair_sum(pair_sum(w0, w1), pair_sum(w8, w9));
